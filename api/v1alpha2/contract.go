@@ -17,4 +17,8 @@ const (
 	// annotation on an NginxOperator. The gate is open for the rollout whose revision, as in
 	// status.waitingRollout, is the value of the annotation.
 	AnnotationGatePrefix = "gate.operator.example.com/"
+	// AnnotationPromote ends a canary: other clients set the annotation on an NginxOperator. Its value
+	// is the number of the ControllerRevision that is being rolled out, or, if only the configuration
+	// changes, its revision, as in status.config.
+	AnnotationPromote = "operator.example.com/promote"
 )

@@ -66,7 +66,7 @@ func (c *Client) Requests(ctx context.Context, podIP, revision string, seconds i
 	if err != nil {
 		return RequestWindow{}, err
 	}
-	window, err := decodeWindow(text)
+	window, err := DecodeWindow(text)
 	if err == nil && revision != "" && window.Revision != "" && window.Revision != revision {
 		return RequestWindow{}, fmt.Errorf("%s answered for another revision than the requested one", podIP)
 	}
@@ -179,7 +179,8 @@ func spoken(oldest, newest int) string {
 	return fmt.Sprintf("%d to %d", oldest, newest)
 }
 
-func decodeWindow(text []byte) (RequestWindow, error) {
+// DecodeWindow reads the answer of PathRequests. It returns an error for counts that no instance can have.
+func DecodeWindow(text []byte) (RequestWindow, error) {
 	var window RequestWindow
 	if err := json.Unmarshal(text, &window); err != nil {
 		return RequestWindow{}, fmt.Errorf("read the requests: %w", err)

@@ -85,7 +85,7 @@ func FuzzRequests(f *testing.F) {
 	f.Add(`{"seconds":1,"requests":1099511627776,"errors":0,"latency":[1099511627776]}`, 0.5)
 	f.Add(`{"requests":-1,"errors":-2}`, 1.0)
 	f.Fuzz(func(t *testing.T, text string, q float64) {
-		window, err := decodeWindow([]byte(text))
+		window, err := DecodeWindow([]byte(text))
 		if err != nil {
 			if len(err.Error()) > 300+len(text) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q", err)

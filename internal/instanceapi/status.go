@@ -172,7 +172,9 @@ type Certificate struct {
 	Error string `json:"error,omitempty"`
 	// The fields below describe the pair that nginx is given. They are empty if there is none.
 
-	Subject   string     `json:"subject,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	// Issuer is missing in releases before 0.6.
+	Issuer    string     `json:"issuer,omitempty"`
 	DNSNames  []string   `json:"dnsNames,omitempty"`
 	Serial    string     `json:"serial,omitempty"`
 	NotBefore *time.Time `json:"notBefore,omitempty"`

@@ -4,14 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/pods"
 )
 
 // cluster is the one that the flags and the kubeconfig select.
@@ -22,7 +26,7 @@ type cluster struct {
 // connect returns a client, and the namespace of the command.
 func (c *cluster) connect() (client.WithWatch, string, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, "", err
 		}
@@ -39,6 +43,27 @@ func (c *cluster) connect() (client.WithWatch, string, error) {
 	}
 	connected, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	return connected, namespace, err
+}
+
+// raw returns a client that takes paths of the API.
+func (c *cluster) raw() (rest.Interface, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.GroupVersion, config.NegotiatedSerializer = &corev1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
+	return rest.RESTClientFor(config)
+}
+
+// pods returns a client of the instances in pods.
+func (c *cluster) pods() (*pods.Client, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return pods.New(config)
 }
 
 // application connects to the cluster, and reads the NginxOperator of a name in the namespace of the command.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,40 +13,64 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/edits"
 	"example.com/nginx-operator/internal/plugin/screen"
+	"example.com/nginx-operator/internal/plugin/view"
 )
+
+// fieldOwner is the manager of the fields that the plugin sets.
+const fieldOwner = "kubectl-nginx"
 
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
 const defaultTimeout = 15 * time.Minute
 
-// newSet returns the command whose commands set one field.
-func newSet(c *cluster) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "set",
+// addEdits adds a command for each change of an application. A change of two words is below a command of its first one.
+func addEdits(root *cobra.Command, c *cluster) {
+	groups := map[string]*cobra.Command{}
+	for _, e := range edits.All() {
+		parent, word, nested := strings.Cut(e.Command, " ")
+		if !nested {
+			root.AddCommand(newEdit(c, e, parent))
+			continue
+		}
+		if groups[parent] == nil {
+			groups[parent] = newGroup(parent)
+			root.AddCommand(groups[parent])
+		}
+		groups[parent].AddCommand(newEdit(c, e, word))
+	}
+}
+
+// newGroup returns the command whose commands set one field.
+func newGroup(word string) *cobra.Command {
+	return &cobra.Command{
+		Use:   word,
 		Short: "Set a field of an application",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, e := range setEdits() {
-		cmd.AddCommand(newEdit(c, e))
-	}
-	return cmd
 }
 
-func newEdit(c *cluster, e edit) *cobra.Command {
+func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 	var dryRun, wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   e.use,
-		Short: e.short,
-		Long:  e.long,
-		Args:  e.args,
+		Use:   strings.Join(append([]string{word, "NAME"}, e.Arguments...), " "),
+		Short: e.Short,
+		Long:  e.Long,
+		Args:  cobra.RangeArgs(1+required(e.Arguments), 1+len(e.Arguments)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.change(nginx, args[1:]) }); err != nil {
+			target := edits.Target{NginxOperator: nginx}
+			if e.NeedsHistory {
+				if target.History, err = view.ReadHistory(cmd.Context(), connected, nginx); err != nil {
+					return err
+				}
+			}
+			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(target, args[1:]) }); err != nil {
 				return err
 			}
 			if !wait || dryRun {
@@ -57,11 +82,21 @@ func newEdit(c *cluster, e edit) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "have the API server check the change, and make none")
-	if e.waits {
+	if e.Settles {
 		cmd.Flags().BoolVar(&wait, "wait", false, "wait until the application is ready, and show the progress")
 		cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	}
 	return cmd
+}
+
+// required returns how many arguments may not be left out.
+func required(arguments []string) (n int) {
+	for _, a := range arguments {
+		if !strings.HasPrefix(a, "[") {
+			n++
+		}
+	}
+	return n
 }
 
 // apply sends what a change makes of an object, and says what is done. Fields that other clients change meanwhile stay.
@@ -71,7 +106,7 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 	if err != nil {
 		return err
 	}
-	options, suffix := []client.PatchOption{client.FieldOwner("kubectl-nginx")}, ""
+	options, suffix := []client.PatchOption{client.FieldOwner(fieldOwner)}, ""
 	if dryRun {
 		options, suffix = append(options, client.DryRunAll), " (dry run)"
 	}
@@ -85,26 +120,15 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 // waitReady waits until the present spec is ready, and prints each message of Ready on the way.
 func waitReady(ctx context.Context, c client.WithWatch, nginx *v1alpha2.NginxOperator, out io.Writer) error {
 	p := &progress{nginx: nginx, out: out}
-	// The API server ends a watch after some minutes.
-	for ctx.Err() == nil && !p.ready {
-		events, err := c.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(nginx.Namespace), client.MatchingFields{"metadata.name": nginx.Name})
-		if err != nil {
-			return p.end(ctx, err)
-		}
-		for event := range events.ResultChan() {
-			if now, ok := event.Object.(*v1alpha2.NginxOperator); ok {
-				err = p.show(now)
-			}
-			if err != nil || p.ready {
-				break
+	err := waitUntil(ctx, c, &v1alpha2.NginxOperatorList{}, nginx, func(now client.Object) (bool, error) {
+		if current, ok := now.(*v1alpha2.NginxOperator); ok {
+			if err := p.show(current); err != nil {
+				return false, err
 			}
 		}
-		events.Stop()
-		if err != nil {
-			return err
-		}
-	}
-	return p.end(ctx, nil)
+		return p.ready, nil
+	})
+	return p.end(ctx, err)
 }
 
 // progress is what a wait has shown.

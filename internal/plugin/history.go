@@ -1,20 +1,17 @@
 package plugin
 
 import (
-	"context"
-	"time"
+	"fmt"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/nginx/history"
-	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/plugin/screen"
+	"example.com/nginx-operator/internal/plugin/view"
 )
 
 func newHistory(c *cluster) *cobra.Command {
-	return &cobra.Command{
+	out := &output{}
+	cmd := &cobra.Command{
 		Use:   "history NAME",
 		Short: "List the revisions of an application",
 		Args:  cobra.ExactArgs(1),
@@ -23,20 +20,17 @@ func newHistory(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			revisions, err := readHistory(cmd.Context(), connected, nginx)
+			revisions, err := view.ReadHistory(cmd.Context(), connected, nginx)
 			if err != nil {
 				return err
 			}
-			return screen.History(cmd.OutOrStdout(), revisions, nginx.Status.Revision, time.Now())
+			names := make([]string, 0, len(revisions))
+			for _, r := range revisions {
+				names = append(names, fmt.Sprint(r.Number))
+			}
+			return out.write(cmd, view.Revisions(revisions), names, func(p screen.Printer) error { return p.History(revisions, nginx.Status.Revision) })
 		},
 	}
-}
-
-// readHistory reads the revisions of an application, the oldest first.
-func readHistory(ctx context.Context, c client.Client, owner client.Object) (history.History, error) {
-	found := &appsv1.ControllerRevisionList{}
-	if err := c.List(ctx, found, client.InNamespace(owner.GetNamespace()), client.MatchingLabels(naming.SelectorLabels(owner.GetName()))); err != nil {
-		return nil, err
-	}
-	return history.Read(found.Items), nil
+	out.addFlag(cmd)
+	return cmd
 }

@@ -74,7 +74,7 @@ func (f *lintFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if report.Refused() {
-		return errRefusedShown
+		return errRejected
 	}
 	return nil
 }

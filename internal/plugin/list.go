@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,6 +11,7 @@ import (
 func newList(c *cluster) *cobra.Command {
 	var all bool
 	var selector string
+	out := &output{}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -36,10 +35,24 @@ func newList(c *cluster) *cobra.Command {
 			if err := connected.List(cmd.Context(), found, options); err != nil {
 				return err
 			}
-			return screen.List(cmd.OutOrStdout(), found.Items, all, time.Now())
+			return out.write(cmd, found, namesOf(found.Items), func(p screen.Printer) error { return p.List(found.Items, all) })
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the applications of all namespaces")
 	cmd.Flags().StringVarP(&selector, "selector", "l", "", "list only applications with these labels, such as team=shop")
+	out.addFlag(cmd)
 	return cmd
+}
+
+// namesOf returns the names of applications, as kubectl writes them.
+func namesOf(applications []v1alpha2.NginxOperator) []string {
+	names := make([]string, 0, len(applications))
+	for i := range applications {
+		names = append(names, nameOf(&applications[i]))
+	}
+	return names
+}
+
+func nameOf(nginx *v1alpha2.NginxOperator) string {
+	return "nginxoperator." + v1alpha2.GroupVersion.Group + "/" + nginx.Name
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"example.com/nginx-operator/internal/plugin/pods"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
 
@@ -29,8 +30,6 @@ var (
 	errNotReady = errors.New("not ready")
 	// errShown is an error that the output of the command shows.
 	errShown = fmt.Errorf("%w: see above", errNotReady)
-	// errRefusedShown is a refusal that the output of the command shows.
-	errRefusedShown = errors.New("refused: see above")
 )
 
 // NewCommand returns the command kubectl nginx.
@@ -51,11 +50,8 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
-	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c))
-	for _, e := range edits() {
-		cmd.AddCommand(newEdit(c, e))
-	}
-	cmd.AddCommand(newSet(c), newImport(c), newLint())
+	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConfig(c), newExplain(c), newTop(c), newLogs(c), newCerts(c), newDiff(c), newBackups(c), newBackup(c), newRestore(c), newReport(c, version), newImport(c), newLint())
+	addEdits(cmd, c)
 	return cmd
 }
 
@@ -65,13 +61,16 @@ func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errShown) && !errors.Is(err, errRefusedShown) {
+	if !errors.Is(err, errShown) && !errors.Is(err, errRejected) {
 		_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
 	}
+	refused := &pods.RefusedError{}
 	switch {
 	case errors.Is(err, errNotReady):
 		return exitNotReady
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), errors.Is(err, errRefusedShown):
+	case errors.Is(err, errRejected), errors.As(err, &refused):
+		return exitRefused
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return exitRefused
 	}
 	return exitError

@@ -1,8 +1,15 @@
 package api
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,24 +39,49 @@ func TestPlugin(t *testing.T) {
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
 	for name, tt := range map[string]struct {
-		arguments []string
-		code      int
-		output    []string
-		errors    string
+		command string
+		code    int
+		output  []string
+		errors  string
 	}{
-		"list":            {[]string{"list", "-n", namespace}, 0, []string{"NAME", "web"}, ""},
-		"list all":        {[]string{"list", "-A"}, 0, []string{"NAMESPACE", namespace}, ""},
-		"list none":       {[]string{"list", "-n", namespace, "-l", "team=shop"}, 0, []string{"No applications found"}, ""},
-		"bad selector":    {[]string{"list", "-l", "a==b==c"}, 1, nil, "--selector"},
-		"status":          {[]string{"status", "web", "-n", namespace}, 2, []string{"Application:   " + namespace + "/web", "Ready:         no, 0 of 1 pods", "Accepted"}, ""},
-		"history":         {[]string{"history", "web", "-n", namespace}, 0, []string{"REVISION", "first rollout"}, ""},
-		"tree":            {[]string{"tree", "web", "-n", namespace}, 0, []string{"NginxOperator/web", "├─Deployment/web", "Service/web"}, ""},
-		"unknown name":    {[]string{"status", "none", "-n", namespace}, 1, nil, "there is no NginxOperator none in namespace " + namespace},
-		"no name":         {[]string{"status", "-n", namespace}, 1, nil, "accepts 1 arg(s), received 0"},
-		"unknown command": {[]string{"sttus"}, 1, nil, "unknown command"},
+		"list":               {"list", 0, []string{"NAME", "web"}, ""},
+		"list all":           {"list -A", 0, []string{"NAMESPACE", namespace}, ""},
+		"list wide":          {"list -o wide", 0, []string{"MESSAGE", "0 of 1 pods are up to date"}, ""},
+		"list as names":      {"list -o name", 0, []string{"nginxoperator.operator.example.com/web\n"}, ""},
+		"list as JSON":       {"list -o json", 0, []string{`"name": "web"`}, ""},
+		"list none":          {"list -l team=shop", 0, []string{"No applications found"}, ""},
+		"bad selector":       {"list -l a==b==c", 1, nil, "--selector"},
+		"bad format":         {"list -o table", 1, nil, "set it to json, yaml, name or wide"},
+		"status":             {"status web", 2, []string{"Application:   " + namespace + "/web", "Ready:         no, 0 of 1 pods", "Accepted"}, ""},
+		"status as YAML":     {"status web -o yaml", 2, []string{"application:\n", "    name: web\n"}, ""},
+		"explain":            {"explain web", 2, []string{namespace + "/web is not ready: 0 of 1 pods serve.", "1. Pods are being replaced (UpToDate: RolloutInProgress", "kubectl nginx status web -w -n " + namespace}, ""},
+		"explain as JSON":    {"explain web -o json", 2, []string{`"reason": "RolloutInProgress"`}, ""},
+		"history":            {"history web", 0, []string{"REVISION", "first rollout"}, ""},
+		"history as JSON":    {"history web -o json", 0, []string{`"revision": 1`, `"cause": "first rollout"`}, ""},
+		"diff":               {"diff web 1", 0, []string{"revision 1 and revision 1 are the same."}, ""},
+		"diff of none":       {"diff web 1 9", 1, nil, "has no revision 9: kubectl nginx history web"},
+		"tree":               {"tree web", 0, []string{"NginxOperator/web", "├─Deployment/web", "Service/web"}, ""},
+		"tree as names":      {"tree web -o name", 0, []string{"deployment/web\n"}, ""},
+		"top":                {"top --interval=1s", 0, []string{"No pods found"}, ""},
+		"top of one":         {"top web --interval=1s", 0, []string{"The application has no pods."}, ""},
+		"top too often":      {"top --interval=1ms", 1, nil, "set it to at least 1s"},
+		"logs":               {"logs web", 1, nil, "web has no pods: kubectl nginx explain web"},
+		"logs of a bad code": {"logs web --status=abc", 1, nil, "set it to a status or a class"},
+		"config show":        {"config show web", 0, []string{"# stable configuration", "# --- default.conf", "listen 80"}, "This is the stable configuration"},
+		"config diff":        {"config diff web --from=stable", 0, []string{"are the same."}, ""},
+		"config test":        {"config test web -f /none", 2, nil, "no pod of web is ready to test a configuration"},
+		"config test none":   {"config test web", 1, nil, "--filename is missing"},
+		"certs":              {"certs", 0, []string{"No application has a certificate"}, ""},
+		"backups":            {"backups", 0, []string{"There are no backups"}, ""},
+		"backup to nowhere":  {"backup web", 1, nil, "say where with --destination"},
+		"backup":             {"backup web --destination=pvc://backups --dry-run", 0, []string{"created (dry run)"}, ""},
+		"backup to a user":   {"backup web --destination=s3://user@x --dry-run", 3, nil, "credentials belong in destination.secret"},
+		"unknown name":       {"status none", 1, nil, "there is no NginxOperator none in namespace " + namespace},
+		"no name":            {"status", 1, nil, "accepts 1 arg(s), received 0"},
+		"unknown command":    {"sttus", 1, nil, "unknown command"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, output, errors := kubectlNginx(t, tt.arguments...)
+			code, output, errors := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
 			if code != tt.code || !strings.Contains(errors, tt.errors) || (errors == "") != (tt.errors == "") {
 				t.Errorf("exit code %d, want %d; errors: %q", code, tt.code, errors)
 			}
@@ -81,7 +113,7 @@ func TestPluginRights(t *testing.T) {
 	}))
 	eventually(t, "the rights are in force", func() error {
 		code, output, errors := kubectlNginx(t, "status", "web", "-n", namespace, "--as=viewer")
-		if want := "Not shown, because you may not read it: controllerrevisions.apps, events.events.k8s.io."; code != 2 || !strings.Contains(output, want) {
+		if want := "Not shown, because you may not read it: controllerrevisions.apps, events.events.k8s.io, nginxbackups.backup.operator.example.com, horizontalpodautoscalers.autoscaling."; code != 2 || !strings.Contains(output, want) {
 			return fmt.Errorf("exit code %d: %s%s", code, output, errors)
 		}
 		return nil
@@ -107,6 +139,10 @@ func TestPluginEdits(t *testing.T) {
 		{"suspend web", 0, "suspended", func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = new(true) }},
 		{"resume web", 0, "resumed", func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = nil }},
 		{"unpin web", 1, "not pinned to a revision", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"rollback web", 1, "no earlier revision", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"abort web", 1, "has served no revision yet", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"promote web", 1, "waits for a gate or runs a canary", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"maintenance web off", 1, "not in maintenance", func(*v1alpha2.NginxOperatorSpec) {}},
 		{"rollback web last", 1, "kubectl nginx history web", func(*v1alpha2.NginxOperatorSpec) {}},
 		{"rollback web 1", 0, "rolled back to revision 1", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.ToRevision = new(int64(1)) }},
 		{"unpin web", 0, "unpinned", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.ToRevision = nil }},
@@ -127,5 +163,64 @@ func TestPluginEdits(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPluginReport: the archive has what support needs, and none of the secrets that are in the objects.
+func TestPluginReport(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		PodTemplate: &v1alpha2.PodTemplate{Env: []corev1.EnvVar{{Name: "X", Value: "hunter2-env"}}},
+		Config: &v1alpha2.Config{
+			Files: map[string]v1alpha2.ConfigFile{"site.conf": "server { listen 80; location / { proxy_set_header Authorization \"Bearer hunter2-header\"; return 200 \"${BACKEND}\"; } }"},
+			Env:   []v1alpha2.ConfigEnvVar{{Name: "BACKEND", Value: new("hunter2-variable")}},
+		},
+	})
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+	eventually(t, "the first revision is recorded", func() error {
+		if _, output, _ := kubectlNginx(t, "history", "web", "-n", namespace); !strings.Contains(output, "first rollout") {
+			return fmt.Errorf("history: %s", output)
+		}
+		return nil
+	})
+	file := filepath.Join(t.TempDir(), "report.tar.gz")
+	if code, output, errors := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "look at it before you send it") {
+		t.Fatalf("exit code %d: %s%s", code, output, errors)
+	}
+	files := untar(t, file)
+	for _, name := range []string{"nginxoperator.yaml", "deployment.yaml", "configmap.yaml", "controllerrevision.yaml", "status.txt", "explain.txt", "history.txt"} {
+		if text := files["applications/"+namespace+"/web/"+name]; text == "" {
+			t.Errorf("the report lacks %s: %v", name, slices.Sorted(maps.Keys(files)))
+		}
+	}
+	for name, text := range files {
+		if strings.Contains(text, "hunter2") {
+			t.Errorf("%s has a secret:\n%s", name, text)
+		}
+	}
+	if code, _, errors := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 1 || !strings.Contains(errors, "exists") {
+		t.Errorf("a file is replaced: exit code %d, %s", code, errors)
+	}
+}
+
+// untar returns the files of an archive, without their common folder.
+func untar(t *testing.T, name string) map[string]string {
+	t.Helper()
+	file, err := os.Open(name)
+	must(t, err)
+	defer func() { _ = file.Close() }()
+	plain, err := gzip.NewReader(file)
+	must(t, err)
+	files := map[string]string{}
+	for archive := tar.NewReader(plain); ; {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return files
+		}
+		must(t, err)
+		text, err := io.ReadAll(archive)
+		must(t, err)
+		_, path, _ := strings.Cut(header.Name, "/")
+		files[path] = string(text)
 	}
 }

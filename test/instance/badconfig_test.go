@@ -4,16 +4,19 @@ package instance_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/badconfig"
 )
 
-// TestCorpus: every bad configuration of the corpus is diagnosed, and nginx keeps serving the
-// previous one.
+// TestCorpus: every bad configuration of the corpus is diagnosed, by a user's test as by a change, and nginx keeps serving
+// the previous one.
 func TestCorpus(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		good := badconfig.Good("good")
@@ -29,8 +32,17 @@ func TestCorpus(t *testing.T) {
 
 func (p *Pod) refuses(c badconfig.Case, good string) {
 	p.t.Helper()
+	before, err := p.status()
+	must(p.t, err)
+	tested := p.testConfig(c.Files)
+	after, err := p.status()
+	must(p.t, err)
+	if outcome(after, tested.Revision) != nil || slices.Contains(after.Available, tested.Revision) || after.Reloads != before.Reloads || after.Serving != good {
+		p.t.Errorf("a user's test has left traces: %+v", after)
+	}
 	revision := p.roll(c.Files)
 	found := p.outcome(revision, func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed || failed(r) })
+	p.agrees(c, tested, found)
 	var missing error
 	for _, problem := range found.Problems {
 		// The operator prefixes the message with file and line.
@@ -49,6 +61,29 @@ func (p *Pod) refuses(c badconfig.Case, good string) {
 		p.t.Fatalf("nginx answers %d %q (%v)", code, body, err)
 	}
 	p.serves(good)
+}
+
+// agrees checks that a user's test has the verdict of a change. Only a running nginx notices that a zone of its shared memory
+// is used in another way.
+func (p *Pod) agrees(c badconfig.Case, tested instanceapi.ConfigTest, changed instanceapi.Revision) {
+	p.t.Helper()
+	want := instanceapi.ConfigTest{Revision: changed.Revision, Test: instanceapi.Failed, Unread: changed.Unread, Problems: changed.Problems}
+	if c.Finder == badconfig.Load && changed.Test == instanceapi.Passed {
+		want.Test, want.Problems = instanceapi.Passed, nil
+	}
+	if diff := cmp.Diff(want, tested); diff != "" {
+		p.t.Errorf("a user's test has another verdict: -change +test:\n%s", diff)
+	}
+}
+
+// outcome returns the outcome of a revision; nil: there is none.
+func outcome(s instanceapi.Status, revision string) *instanceapi.Revision {
+	for i := range s.Revisions {
+		if s.Revisions[i].Revision == revision {
+			return &s.Revisions[i]
+		}
+	}
+	return nil
 }
 
 func place(problem instanceapi.Problem) string {

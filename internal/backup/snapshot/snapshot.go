@@ -247,12 +247,12 @@ func plainConfigMap(cm *corev1.ConfigMap) *corev1.ConfigMap {
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // DeclaredMeta returns the declared part of an object's metadata, without what the API server sets
-// and what binds it to other objects. The annotation of an open gate is left out, too: if it were
-// restored, it would let the same rollout begin again.
+// and what binds it to other objects. The annotations of an open gate and of a promotion are left
+// out, too: if they were restored, they would apply to the same rollout again.
 func DeclaredMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	annotations := maps.Clone(meta.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
-		return key == lastApplied || strings.HasPrefix(key, v1alpha2.AnnotationGatePrefix)
+		return key == lastApplied || key == v1alpha2.AnnotationPromote || strings.HasPrefix(key, v1alpha2.AnnotationGatePrefix)
 	})
 	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, Labels: meta.Labels, Annotations: annotations}
 }

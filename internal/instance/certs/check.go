@@ -91,7 +91,7 @@ func describe(report *instanceapi.Certificate, files map[string]string) {
 		return
 	}
 	leaf := pair.Leaf
-	report.Subject = leaf.Subject.String()
+	report.Subject, report.Issuer = leaf.Subject.String(), leaf.Issuer.String()
 	report.DNSNames = leaf.DNSNames
 	report.Serial = leaf.SerialNumber.Text(16)
 	report.NotBefore, report.NotAfter = utc(leaf.NotBefore), utc(leaf.NotAfter)

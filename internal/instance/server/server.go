@@ -1,4 +1,4 @@
-// Package server answers the operator, the kubelet and Prometheus over HTTP. The only change that a
+// Package server answers the operator, the kubelet, Prometheus and users over HTTP. The only change that a
 // client can make is to send an order that the operator has signed.
 package server
 
@@ -49,12 +49,15 @@ type Sources struct {
 	Cache *cachevolume.Volume
 }
 
-// Supervisor carries out orders.
+// Supervisor carries out orders, and answers users.
 type Supervisor interface {
 	// Order takes the place of what was requested before. It does not block.
 	Order(order instanceapi.Order, contents instanceapi.Contents)
 	// Await returns once what is requested has been carried out, or when ctx is done.
 	Await(ctx context.Context, requested instanceapi.Requested)
+	// ServedConfig and TestConfig answer users.
+	ServedConfig(ctx context.Context) (instanceapi.ServedConfig, error)
+	TestConfig(ctx context.Context, user map[string]string) (instanceapi.ConfigTest, error)
 }
 
 // Handler returns the handler of all paths.
@@ -80,6 +83,9 @@ func Handler(s Sources) http.Handler {
 	if s.Purges != nil {
 		mux.HandleFunc("POST "+instanceapi.PathPurges, s.purge)
 	}
+	users := newConfigs(s.Supervisor)
+	mux.HandleFunc("GET "+instanceapi.PathConfig, users.only(users.show))
+	mux.HandleFunc("POST "+instanceapi.PathConfigTest, users.only(users.test))
 	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(scraped, promhttp.HandlerOpts{DisableCompression: true}))
 	return paced(mux)
 }

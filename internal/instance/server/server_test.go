@@ -54,6 +54,19 @@ func (s *supervisor) Await(ctx context.Context, requested instanceapi.Requested)
 	s.snapshot.Status.Requested, s.snapshot.Status.Serving = requested, requested.Load
 }
 
+// ServedConfig implements Supervisor.
+func (s *supervisor) ServedConfig(context.Context) (instanceapi.ServedConfig, error) {
+	return instanceapi.ServedConfig{Revision: "r1", Files: instanceapi.ConfigFiles{"site.conf": []byte("server {}")}}, nil
+}
+
+// TestConfig implements Supervisor.
+func (s *supervisor) TestConfig(_ context.Context, user map[string]string) (instanceapi.ConfigTest, error) {
+	if _, busy := user["busy.conf"]; busy {
+		return instanceapi.ConfigTest{}, supervise.ErrBusy
+	}
+	return instanceapi.ConfigTest{Revision: nginxconf.Revision(user), Test: instanceapi.Passed}, nil
+}
+
 // sources returns the sources of an instance that serves a revision, or waits, and has counted two
 // requests.
 func sources(t *testing.T, serving string) Sources {

@@ -102,6 +102,13 @@ func (s *Store) PruneRevisions(inUse ...string) {
 	s.recent = rest
 }
 
+// Forget removes the files of a revision.
+func (s *Store) Forget(revision string) {
+	s.recent = slices.DeleteFunc(s.recent, func(r string) bool { return r == revision })
+	// The next Open removes what could not be removed.
+	_ = os.RemoveAll(filepath.Join(s.userFilesDir(), revision))
+}
+
 // Write writes an assembled configuration to a new folder and returns its path. Files of the image
 // are linked into it, so that `include fastcgi_params` finds the same file as in the image.
 func (s *Store) Write(revision string, generation int64, files map[string]string) (string, error) {

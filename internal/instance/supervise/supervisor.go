@@ -121,6 +121,8 @@ type Supervisor struct {
 	// ordered is the latest order; nil: it has been taken. wake wakes the loop when there is one.
 	ordered atomic.Pointer[order]
 	wake    chan struct{}
+	// inquiries are those of users.
+	inquiries chan inquiry
 
 	board board
 }
@@ -138,7 +140,7 @@ type serving struct {
 
 // New returns a Supervisor. Run starts its work.
 func New(options Options) *Supervisor {
-	s := &Supervisor{Options: options, wake: make(chan struct{}, 1), statusClient: nginx.StatusClient{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s := &Supervisor{Options: options, wake: make(chan struct{}, 1), inquiries: make(chan inquiry), statusClient: nginx.StatusClient{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
 	s.mounts.dirs = options.ReloadOn
 	s.recall(time.Now())
 	s.report()
@@ -224,20 +226,9 @@ func (s *Supervisor) whileRunning(ctx context.Context) (context.Context, context
 	return ctx, cancel
 }
 
-// wait returns when there may be something to do.
+// wait returns when there may be something to do. Meanwhile, it answers an inquiry.
 func (s *Supervisor) wait(ctx context.Context, until time.Time) {
-	pause := poll
-	if !until.IsZero() {
-		pause = min(poll, max(0, time.Until(until)))
-	}
-	switch p := s.probation; {
-	case p == nil:
-	case p.comparing:
-		pause = min(pause, firstPause)
-	default:
-		pause = min(pause, probationPause)
-	}
-	timer := time.NewTimer(pause)
+	timer := time.NewTimer(s.pause(until))
 	defer timer.Stop()
 	var ended, alerts <-chan struct{}
 	if s.master != nil {
@@ -252,7 +243,24 @@ func (s *Supervisor) wait(ctx context.Context, until time.Time) {
 	case <-timer.C:
 	case signal := <-s.Signals:
 		s.signal(signal)
+	case i := <-s.open():
+		s.answer(ctx, i)
 	}
+}
+
+// pause returns how long to wait at most.
+func (s *Supervisor) pause(until time.Time) time.Duration {
+	pause := poll
+	if !until.IsZero() {
+		pause = min(poll, max(0, time.Until(until)))
+	}
+	switch p := s.probation; {
+	case p == nil:
+		return pause
+	case p.comparing:
+		return min(pause, firstPause)
+	}
+	return min(pause, probationPause)
 }
 
 func (s *Supervisor) signal(signal syscall.Signal) {

@@ -11,6 +11,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/canary"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/internal/nginx/observe"
 )
 
@@ -46,5 +48,35 @@ func TestSilentPodsAreOtherPods(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, p.canaryAnalysis()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestPromoted: a promotion ends the canary of the rollout that it names, and of no other.
+func TestPromoted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		annotation string
+		stage      history.Stage
+		want       bool
+	}{
+		"none":                      {"", history.Canary, false},
+		"this rollout":              {"7", history.Canary, true},
+		"another rollout":           {"6", history.Canary, false},
+		"a rollout that has ended":  {"7", "", false},
+		"this configuration":        {"c2", "", true},
+		"an earlier configuration":  {"c1", "", false},
+		"the template is no number": {"t2", history.Canary, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nginx := &v1alpha2.NginxOperator{}
+			nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{}}
+			nginx.Annotations = map[string]string{v1alpha2.AnnotationPromote: tt.annotation}
+			p := &progress{selection: &Selection{}, Input: Input{Nginx: nginx, State: observe.State{History: history.History{
+				{Number: 6, Template: "t1"}, {Number: 7, Template: "t2", Stage: tt.stage},
+			}}}}
+			p.selection.Run = Revision{Hash: "t2", Config: Configuration{Config: nginxconf.Config{Revision: "c2"}}}
+			if got := p.canaryParameters() == nil; got != tt.want {
+				t.Errorf("promoted: %v", got)
+			}
+		})
 	}
 }

@@ -2,6 +2,8 @@ package revision
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -55,9 +57,19 @@ func (p *progress) advance() (_ Progress, err error) {
 	return p.Progress, nil
 }
 
-// skipsCanary reports whether the rollout returns to an earlier revision, which has served before.
+// skipsCanary reports whether the rollout returns to an earlier revision, which has served before, or a user has promoted it.
 func (p *progress) skipsCanary(want *v1alpha2.Canary) bool {
-	return p.selection.PinnedTo != 0 && ptr.Deref(want.OnRollback, v1alpha2.OnRollbackSkip) == v1alpha2.OnRollbackSkip
+	returns := p.selection.PinnedTo != 0 && ptr.Deref(want.OnRollback, v1alpha2.OnRollbackSkip) == v1alpha2.OnRollbackSkip
+	return returns || p.promoted()
+}
+
+// promoted reports whether a user has ended the canary of this rollout.
+func (p *progress) promoted() bool {
+	promoted := p.Nginx.Annotations[v1alpha2.AnnotationPromote]
+	run := &p.selection.Run
+	return promoted != "" && (promoted == run.Config.Revision || slices.ContainsFunc(p.State.History, func(r history.Revision) bool {
+		return r.Template == run.Hash && r.Stage != "" && promoted == strconv.FormatInt(r.Number, 10)
+	}))
 }
 
 // rolling returns the record of the template's rollout; nil if none is in progress. A rollout that begins now gets a

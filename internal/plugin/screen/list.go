@@ -3,56 +3,69 @@ package screen
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/view"
 )
 
 // List shows applications, those with a problem first.
-func List(w io.Writer, applications []v1alpha2.NginxOperator, namespaces bool, now time.Time) error {
+func (p Printer) List(applications []v1alpha2.NginxOperator, namespaces bool) error {
 	if len(applications) == 0 {
-		_, err := fmt.Fprintln(w, "No applications found: kubectl nginx list -A shows those of all namespaces.")
-		return err
+		return p.printf("No applications found: kubectl nginx list -A shows those of all namespaces.")
 	}
-	slices.SortFunc(applications, func(a, b v1alpha2.NginxOperator) int {
-		return cmp.Or(cmp.Compare(urgency(&a), urgency(&b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	ByUrgency(applications)
 	header := []string{"NAME", "READY", "STATE", "SINCE", "IMAGE", "REVISION", "CONFIG", "AGE"}
 	if namespaces {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
-	t := newTable(w, header...)
+	if p.Wide {
+		header = append(header, "MESSAGE")
+	}
+	t := p.table(header...)
 	for i := range applications {
-		row := listRow(&applications[i], now)
+		row := p.listRow(&applications[i])
 		if namespaces {
 			row = append([]string{applications[i].Namespace}, row...)
 		}
-		t.row(row...)
+		t.row(row...).mark(slices.Index(header, "STATE"), tones[urgency(&applications[i])])
 	}
-	return t.flush()
+	return t.print()
 }
 
-func listRow(a *v1alpha2.NginxOperator, now time.Time) []string {
+func (p Printer) listRow(a *v1alpha2.NginxOperator) []string {
 	s := &a.Status
-	state, since := "", time.Time{}
-	if c := reported(a); c != nil {
-		state, since = c.Reason, c.LastTransitionTime.Time
+	state, message, since := "", "", time.Time{}
+	if c := view.Reported(a); c != nil {
+		state, message, since = c.Reason, c.Message, c.LastTransitionTime.Time
 	}
-	return []string{
-		a.Name, fmt.Sprintf("%d/%d", s.ReadyReplicas, ptr.Deref(a.Spec.Replicas, 1)), state, age(now, since),
-		s.Image, number(s.Revision), configOf(s), age(now, a.CreationTimestamp.Time),
+	row := []string{
+		a.Name, fmt.Sprintf("%d/%d", s.ReadyReplicas, ptr.Deref(a.Spec.Replicas, 1)), state, p.age(since),
+		s.Image, number(s.Revision), configOf(s), p.age(a.CreationTimestamp.Time),
 	}
+	if p.Wide {
+		row = append(row, message)
+	}
+	return row
 }
+
+// ByUrgency sorts applications: those with a problem first.
+func ByUrgency(applications []v1alpha2.NginxOperator) {
+	slices.SortFunc(applications, func(a, b v1alpha2.NginxOperator) int {
+		return cmp.Or(cmp.Compare(urgency(&a), urgency(&b)), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// tones are those of the urgencies.
+var tones = []tone{bad, warning, warning, good}
 
 // urgency orders applications: not ready, unknown or not reconciled yet, waiting, ready.
 func urgency(a *v1alpha2.NginxOperator) int {
-	c := reported(a)
+	c := view.Reported(a)
 	switch {
 	case c != nil && c.Status == metav1.ConditionFalse:
 		return 0
@@ -62,15 +75,6 @@ func urgency(a *v1alpha2.NginxOperator) int {
 		return 2
 	}
 	return 3
-}
-
-// reported returns the condition Ready of the present spec; nil if the operator has not reported on it.
-func reported(a *v1alpha2.NginxOperator) *metav1.Condition {
-	c := meta.FindStatusCondition(a.Status.Conditions, v1alpha2.ConditionReady)
-	if c == nil || c.ObservedGeneration != a.Generation {
-		return nil
-	}
-	return c
 }
 
 // configOf returns the first digits of the configuration, and how many pods serve it.

@@ -1,23 +1,29 @@
 package screen
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/plugin/view"
 	"example.com/nginx-operator/test/golden"
 )
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+func printerTo(w io.Writer) Printer { return Printer{Out: w, Now: now} }
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
@@ -48,11 +54,11 @@ func TestList(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, namespaces := range []bool{true, false} {
-		if err := List(&out, all, namespaces, now); err != nil {
+		if err := printerTo(&out).List(all, namespaces); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := List(&out, nil, false, now); err != nil {
+	if err := printerTo(&out).List(nil, false); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/list.txt", out.String())
@@ -72,9 +78,12 @@ func TestStatus(t *testing.T) {
 			},
 		}
 	}
-	a := Application{
+	a := view.Application{
 		Nginx: n, Pods: []corev1.Pod{pod("web-2", "", corev1.ConditionFalse), pod("web-1", "node-1", corev1.ConditionTrue)},
-		History: history.History{{Number: 7, Template: "t7"}}, Zones: map[string]string{"node-1": "zone-a"},
+		History: history.History{{Number: 7, Template: "t7"}, {Number: 8, Template: "t8", Stage: history.Canary, StartedAt: now.Add(-time.Minute)}},
+		Backups: []backupv1alpha1.NginxBackup{backupOf("web-3", backupv1alpha1.ReasonStoreFull, metav1.ConditionFalse), backupOf("web-2", "Completed", metav1.ConditionTrue), backupOf("web-1", "Completed", metav1.ConditionTrue)},
+		Scalers: []autoscalingv2.HorizontalPodAutoscaler{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 9}, Status: autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: 4}}}, Zones: map[string]string{"node-1": "zone-a"},
+		Traffic: map[string]view.Traffic{"web-1": {RequestsPerSecond: 12.4, ErrorShare: 0.0123, P50: 0.0042, P99: 1.5}},
 		Events: []eventsv1.Event{
 			{Reason: "Older", Note: "first", EventTime: metav1.NewMicroTime(now.Add(-time.Hour))},
 			{Reason: "ConfigRejected", Note: "nginx refused it", EventTime: metav1.NewMicroTime(now.Add(-time.Hour)), Series: &eventsv1.EventSeries{LastObservedTime: metav1.NewMicroTime(now.Add(-time.Minute))}},
@@ -82,20 +91,26 @@ func TestStatus(t *testing.T) {
 		Forbidden: []string{"nodes"},
 	}
 	var out strings.Builder
-	if err := Status(&out, a, now); err != nil {
+	if err := printerTo(&out).Status(a); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/status.txt", out.String())
 }
 
+func backupOf(name, reason string, completed metav1.ConditionStatus) backupv1alpha1.NginxBackup {
+	b := backupv1alpha1.NginxBackup{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(3 * time.Hour)}}
+	b.Status.Conditions = []metav1.Condition{{Type: backupv1alpha1.ConditionCompleted, Status: completed, Reason: reason}}
+	return b
+}
+
 func TestHistory(t *testing.T) {
 	var out strings.Builder
-	err := History(&out, history.History{
+	err := printerTo(&out).History(history.History{
 		{Number: 6, State: history.StateGood, ServedAt: now.Add(-time.Hour), Image: "nginx:1.28", Config: "0123456789abcdef", Cause: "first rollout"},
 		{Number: 7, State: history.StateFailed, Image: "nginx:1.30", Cause: "image nginx:1.28 → nginx:1.30", Failure: history.Failure{Reason: "ImagePullFailed", Message: "not found"}},
-	}, 6, now)
+	}, 6)
 	if err == nil {
-		err = History(&out, nil, 0, now)
+		err = printerTo(&out).History(nil, 0)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +144,7 @@ func TestTree(t *testing.T) {
 	ready := func(status, reason string) map[string]any {
 		return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason}}}}
 	}
-	tree := Tree{
+	tree := view.Tree{
 		Root: object("NginxOperator", "web", "", map[string]any{"spec": map[string]any{"replicas": int64(2)}, "status": map[string]any{"readyReplicas": int64(1)}}),
 		Objects: []unstructured.Unstructured{
 			object("Pod", "web-1", "ReplicaSetweb-5", ready("True", "")),
@@ -144,7 +159,7 @@ func TestTree(t *testing.T) {
 	}
 	tree.Objects[4].SetDeletionTimestamp(new(ago(0)))
 	var out strings.Builder
-	if err := tree.Show(&out, now); err != nil {
+	if err := printerTo(&out).Tree(&tree); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/tree.txt", out.String())

@@ -2,14 +2,38 @@
 package screen
 
 import (
+	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 )
+
+// Printer renders for a terminal or a file.
+type Printer struct {
+	Out io.Writer
+	Now time.Time
+	// Colours is true on terminals.
+	Colours bool
+	// Wide adds columns.
+	Wide bool
+}
+
+// printf prints a line. What the cluster says must be Safe.
+func (p Printer) printf(format string, arguments ...any) error {
+	_, err := fmt.Fprintf(p.Out, format+"\n", arguments...)
+	return err
+}
+
+// age returns how long ago something was, such as 3m; empty: never.
+func (p Printer) age(then time.Time) string {
+	if then.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(p.Now.Sub(then))
+}
 
 // Safe returns a text of the cluster on one line, without characters that a terminal would obey.
 func Safe(text string) string {
@@ -23,35 +47,3 @@ func Safe(text string) string {
 		return r
 	}, text)
 }
-
-// age returns how long ago something was, such as 3m; empty: never.
-func age(now, then time.Time) string {
-	if then.IsZero() {
-		return ""
-	}
-	return duration.HumanDuration(now.Sub(then))
-}
-
-// table aligns the columns of rows.
-type table struct{ writer *tabwriter.Writer }
-
-func newTable(w io.Writer, header ...string) *table {
-	t := &table{writer: tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)}
-	if len(header) > 0 {
-		t.row(header...)
-	}
-	return t
-}
-
-// row adds a row. An empty cell is "-", so that each line has as many words as the header.
-func (t *table) row(cells ...string) {
-	for i, cell := range cells {
-		if cells[i] = Safe(cell); cells[i] == "" {
-			cells[i] = "-"
-		}
-	}
-	// The writer keeps the error for Flush.
-	_, _ = io.WriteString(t.writer, strings.Join(cells, "\t")+"\n")
-}
-
-func (t *table) flush() error { return t.writer.Flush() }

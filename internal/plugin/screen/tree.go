@@ -3,26 +3,18 @@ package screen
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/internal/plugin/view"
 )
 
-// Tree is an application with the objects that belong to it.
-type Tree struct {
-	Root    unstructured.Unstructured
-	Objects []unstructured.Unstructured
-	// Forbidden are the resources that the user may not read.
-	Forbidden []string
-}
-
-// Show shows each object below its owner. An object without an owner among them is below the root.
-func (t *Tree) Show(w io.Writer, now time.Time) error {
-	table := newTable(w, "OBJECT", "HEALTH", "AGE")
+// Tree shows each object below its owner. An object without an owner among them is below the root.
+func (p Printer) Tree(t *view.Tree) error {
+	table := p.table("OBJECT", "HEALTH", "AGE")
 	known := map[types.UID]bool{}
 	for i := range t.Objects {
 		known[t.Objects[i].GetUID()] = true
@@ -38,16 +30,16 @@ func (t *Tree) Show(w io.Writer, now time.Time) error {
 		}
 		below[owner] = append(below[owner], object)
 	}
-	show(table, &t.Root, below, "", "", now)
-	if err := table.flush(); err != nil {
+	p.show(table, &t.Root, below, "", "")
+	if err := table.print(); err != nil {
 		return err
 	}
-	return showForbidden(w, t.Forbidden)
+	return p.forbidden(t.Forbidden)
 }
 
 // show adds an object and those below it. lead is what precedes its name, and indent what precedes those below it.
-func show(t *table, object *unstructured.Unstructured, below map[types.UID][]*unstructured.Unstructured, lead, indent string, now time.Time) {
-	t.row(lead+object.GetKind()+"/"+object.GetName(), health(object), age(now, object.GetCreationTimestamp().Time))
+func (p Printer) show(t *table, object *unstructured.Unstructured, below map[types.UID][]*unstructured.Unstructured, lead, indent string) {
+	t.row(lead+object.GetKind()+"/"+object.GetName(), health(object), p.age(object.GetCreationTimestamp().Time))
 	children := below[object.GetUID()]
 	delete(below, object.GetUID()) // Owners that form a circle end here.
 	slices.SortFunc(children, func(a, b *unstructured.Unstructured) int {
@@ -55,9 +47,9 @@ func show(t *table, object *unstructured.Unstructured, below map[types.UID][]*un
 	})
 	for i, child := range children {
 		if i == len(children)-1 {
-			show(t, child, below, indent+"└─", indent+"  ", now)
+			p.show(t, child, below, indent+"└─", indent+"  ")
 		} else {
-			show(t, child, below, indent+"├─", indent+"│ ", now)
+			p.show(t, child, below, indent+"├─", indent+"│ ")
 		}
 	}
 }

@@ -1,0 +1,41 @@
+package instanceapi
+
+import "time"
+
+// These are the paths for users, who reach them with a forwarded port: only the loopback interface of the pod has them,
+// and nginx itself cannot use them.
+const (
+	// PathConfig answers with a ServedConfig as JSON.
+	PathConfig = "/v1/config"
+	// PathConfigTest is requested with POST and a ConfigFiles as JSON. It answers with a ConfigTest as JSON.
+	PathConfigTest = "/v1/config/test"
+)
+
+const (
+	// MaxConfigFiles is the maximum size of the JSON of a ConfigFiles, in bytes: base64 adds a third.
+	MaxConfigFiles = 2 << 20
+	// ConfigTestWait is how long a test takes at most. It includes the time until the instance has nothing else to do.
+	ConfigTestWait = 60 * time.Second
+)
+
+// ConfigFiles are the user's files of a configuration, by their names. JSON has them in base64: they can have any bytes.
+type ConfigFiles map[string][]byte
+
+// ServedConfig is the configuration that nginx's workers have answered with.
+type ServedConfig struct {
+	// Revision is empty if nginx serves none.
+	Revision string `json:"revision,omitempty"`
+	// Files refer to variables as the user does: they have no value of a Secret.
+	Files ConfigFiles `json:"files,omitempty"`
+}
+
+// ConfigTest is the outcome of a test of a configuration that nobody has requested to load.
+type ConfigTest struct {
+	// Revision is what the configuration would have as its revision.
+	Revision string  `json:"revision"`
+	Test     Verdict `json:"test"`
+	// Unread are the .conf files that nginx did not read. Their number is bounded.
+	Unread []string `json:"unread,omitempty"`
+	// Problems are why the test failed, the first one first. Their number is bounded.
+	Problems []Problem `json:"problems,omitempty"`
+}

@@ -1,0 +1,202 @@
+// Package edits has the changes that users make to applications. It is pure.
+package edits
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
+)
+
+// Edit is a change of one application.
+type Edit struct {
+	// Command has the words below kubectl nginx that make it.
+	Command string
+	// Arguments are the names of the arguments after that of the application. One in brackets may be left out.
+	Arguments []string
+	// Short and Long say what it does.
+	Short, Long string
+	// Change changes the NginxOperator, and returns what is done.
+	Change func(t Target, args []string) (done string, err error)
+	// NeedsHistory is true for changes that depend on the history.
+	NeedsHistory bool
+	// Settles is true for changes after which the application becomes ready again.
+	Settles bool
+}
+
+// Target is an application to change.
+type Target struct {
+	*v1alpha2.NginxOperator
+	// History is empty unless the change needs it.
+	History history.History
+}
+
+// All returns all changes.
+func All() []Edit {
+	return []Edit{
+		{Command: "scale", Arguments: []string{"REPLICAS"}, Short: "Set the number of pods", Change: scale, Settles: true},
+		{Command: "set image", Arguments: []string{"IMAGE"}, Short: "Set the image of nginx", Change: setImage, Settles: true},
+		{Command: "restart", Short: "Replace all pods, as a rollout", Change: restart, Settles: true},
+		{Command: "rollback", Arguments: []string{"[REVISION]"}, Short: "Return to a revision, and stay there", Change: rollback, NeedsHistory: true, Settles: true,
+			Long: "Return to a revision of `kubectl nginx history`, by default to the one that served before the present one, and stay there until " +
+				"`kubectl nginx unpin`, whatever else the spec declares."},
+		{Command: "abort", Short: "Stop the rollout in progress, and return to the revision that served before", Change: abort, NeedsHistory: true, Settles: true,
+			Long: "Stop the rollout in progress, and return to the last revision that every pod has served. The application stays there until `kubectl nginx unpin`, " +
+				"which tries what the spec declares again."},
+		{Command: "unpin", Short: "Return from a rollback to what the spec declares", Change: unpin, Settles: true},
+		{Command: "promote", Short: "Let the rollout that waits, or its canary, go on", Change: promote, NeedsHistory: true, Settles: true,
+			Long: "Let the rollout that waits go on: open all its gates, or, while a canary is being compared, end the comparison as passed."},
+		{Command: "approve", Arguments: []string{"GATE"}, Short: "Open a gate for the rollout that waits", Change: approve, Settles: true},
+		{Command: "maintenance", Arguments: []string{"on|off"}, Short: "Answer every request with 503, or end that", Change: maintenance, Settles: true,
+			Long: "Answer every request with 503 and Retry-After, or end that. It is a change of the configuration, so no pod is replaced. What the application declared " +
+				"before is kept in an annotation. Checks and readiness requests are off meanwhile."},
+		{Command: "suspend", Short: "Leave the application as it is, whatever the spec declares", Change: suspend},
+		{Command: "resume", Short: "End a suspension", Change: resume, Settles: true},
+	}
+}
+
+func scale(n Target, args []string) (string, error) {
+	replicas, err := strconv.ParseInt(args[0], 10, 32)
+	if err != nil || replicas < 0 {
+		return "", fmt.Errorf("REPLICAS is %q: set it to a number from 0", args[0])
+	}
+	n.Spec.Replicas = new(int32(replicas))
+	return fmt.Sprintf("scaled to %d pods", replicas), nil
+}
+
+func setImage(n Target, args []string) (string, error) {
+	n.Spec.Image = &args[0]
+	return "image set to " + args[0], nil
+}
+
+func restart(n Target, _ []string) (string, error) {
+	n.Spec.ForceRedeploy = new(time.Now().UTC().Format(time.RFC3339))
+	return "restarted", nil
+}
+
+func rollback(n Target, args []string) (string, error) {
+	if len(args) == 0 {
+		before := n.before()
+		if before == 0 {
+			return "", fmt.Errorf("%s has no earlier revision to return to: see kubectl nginx history %s", n.Name, n.Name)
+		}
+		return n.pin(before), nil
+	}
+	revision, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil || revision < 1 {
+		return "", fmt.Errorf("REVISION is %q: set it to a number that `kubectl nginx history %s` lists", args[0], n.Name)
+	}
+	return n.pin(revision), nil
+}
+
+// before returns the revision that every pod served last, before the present one; 0: none.
+func (t Target) before() int64 {
+	var latest *history.Revision
+	for i := range t.History {
+		r := &t.History[i]
+		if r.Number != t.Status.Revision && !r.ServedAt.IsZero() && (latest == nil || r.ServedAt.After(latest.ServedAt)) {
+			latest = r
+		}
+	}
+	if latest == nil {
+		return 0
+	}
+	return latest.Number
+}
+
+func (t Target) pin(revision int64) string {
+	if t.Spec.Rollout == nil {
+		t.Spec.Rollout = &v1alpha2.Rollout{}
+	}
+	t.Spec.Rollout.ToRevision = &revision
+	return fmt.Sprintf("rolled back to revision %d", revision)
+}
+
+func abort(n Target, _ []string) (string, error) {
+	switch {
+	case n.candidate() == nil && !n.waits(v1alpha2.ReasonCanaryRunning):
+		return "", fmt.Errorf("no rollout of %s is in progress: kubectl nginx rollback %s returns from one that has ended", n.Name, n.Name)
+	case n.Status.Revision == 0:
+		return "", fmt.Errorf("%s has served no revision yet to which it could return", n.Name)
+	}
+	n.pin(n.Status.Revision)
+	return fmt.Sprintf("rollout stopped, returning to revision %d", n.Status.Revision), nil
+}
+
+// candidate returns the revision that is being rolled out; nil: none.
+func (t Target) candidate() *history.Revision {
+	for i := range t.History {
+		if t.History[i].Stage != "" {
+			return &t.History[i]
+		}
+	}
+	return nil
+}
+
+// waits reports whether the rollout is as far as the reason of UpToDate says.
+func (t Target) waits(reason string) bool {
+	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha2.ConditionUpToDate)
+	return c != nil && c.Reason == reason
+}
+
+func promote(n Target, _ []string) (string, error) {
+	if waiting := n.Status.WaitingRollout; waiting != nil {
+		for _, gate := range waiting.Gates {
+			n.annotate(v1alpha2.AnnotationGatePrefix+gate, waiting.Revision)
+		}
+		return "gates opened: " + strings.Join(waiting.Gates, ", "), nil
+	}
+	candidate := n.candidate()
+	switch {
+	case candidate != nil && candidate.Stage == history.Canary:
+		n.annotate(v1alpha2.AnnotationPromote, strconv.FormatInt(candidate.Number, 10))
+	case n.waits(v1alpha2.ReasonCanaryRunning) && n.Status.Config != nil:
+		n.annotate(v1alpha2.AnnotationPromote, n.Status.Config.Revision)
+	default:
+		return "", fmt.Errorf("no rollout of %s waits for a gate or runs a canary", n.Name)
+	}
+	return "promoted", nil
+}
+
+func (t Target) annotate(key, value string) {
+	if t.Annotations == nil {
+		t.Annotations = map[string]string{}
+	}
+	t.Annotations[key] = value
+}
+
+func unpin(n Target, _ []string) (string, error) {
+	if n.Spec.Rollout == nil || n.Spec.Rollout.ToRevision == nil {
+		return "", fmt.Errorf("%s is not pinned to a revision", n.Name)
+	}
+	n.Spec.Rollout.ToRevision = nil
+	return "unpinned", nil
+}
+
+func suspend(n Target, _ []string) (string, error) {
+	n.Spec.Suspend = new(true)
+	return "suspended", nil
+}
+
+func resume(n Target, _ []string) (string, error) {
+	n.Spec.Suspend = nil
+	return "resumed", nil
+}
+
+func approve(n Target, args []string) (string, error) {
+	waiting := n.Status.WaitingRollout
+	if waiting == nil {
+		return "", fmt.Errorf("no rollout of %s waits for a gate", n.Name)
+	}
+	if !slices.Contains(waiting.Gates, args[0]) {
+		return "", fmt.Errorf("the rollout of %s does not wait for the gate %s, but for %s", n.Name, args[0], strings.Join(waiting.Gates, ", "))
+	}
+	n.annotate(v1alpha2.AnnotationGatePrefix+args[0], waiting.Revision)
+	return "gate " + args[0] + " opened", nil
+}

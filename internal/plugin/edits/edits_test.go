@@ -1,0 +1,131 @@
+package edits
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
+)
+
+// TestEdits: what each change does to an application, or why it does not.
+func TestEdits(t *testing.T) {
+	served := func(n int64, ago time.Duration) history.Revision {
+		return history.Revision{Number: n, State: history.StateGood, ServedAt: time.Unix(0, 0).Add(-ago)}
+	}
+	candidate := func(stage history.Stage) history.Revision {
+		return history.Revision{Number: 9, State: history.StateCandidate, Stage: stage}
+	}
+	waiting := &v1alpha2.WaitingRollout{Revision: "5b3f", Gates: []string{"backup", "review"}}
+	canaryRuns := []metav1.Condition{{Type: v1alpha2.ConditionUpToDate, Reason: v1alpha2.ReasonCanaryRunning}}
+	toRevision := func(revision int64) func(*v1alpha2.NginxOperator) {
+		return func(n *v1alpha2.NginxOperator) { n.Spec.Rollout = &v1alpha2.Rollout{ToRevision: &revision} }
+	}
+	annotated := func(pairs ...string) func(*v1alpha2.NginxOperator) {
+		return func(n *v1alpha2.NginxOperator) {
+			n.Annotations = map[string]string{}
+			for pair := range slices.Chunk(pairs, 2) {
+				n.Annotations[pair[0]] = pair[1]
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		command string
+		status  v1alpha2.NginxOperatorStatus
+		history history.History
+		want    func(*v1alpha2.NginxOperator)
+		fails   string
+	}{
+		"rollback to a number":         {command: "rollback 3", want: toRevision(3)},
+		"rollback to the one before":   {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(5, 3), served(6, 2), served(8, 1)}, want: toRevision(6)},
+		"rollback without another one": {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1), candidate(history.Proving)}, fails: "no earlier revision"},
+		"rollback to zero":             {command: "rollback 0", fails: "set it to a number"},
+		"abort":                        {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1), candidate(history.Rolling)}, want: toRevision(8)},
+		"abort a configuration":        {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8, Conditions: canaryRuns}, history: history.History{served(8, 1)}, want: toRevision(8)},
+		"abort nothing":                {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1)}, fails: "no rollout of web is in progress"},
+		"abort the first rollout":      {command: "abort", history: history.History{candidate(history.Proving)}, fails: "has served no revision yet"},
+		"promote past gates":           {command: "promote", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, want: annotated(v1alpha2.AnnotationGatePrefix+"backup", "5b3f", v1alpha2.AnnotationGatePrefix+"review", "5b3f")},
+		"promote a canary":             {command: "promote", history: history.History{candidate(history.Canary)}, want: annotated(v1alpha2.AnnotationPromote, "9")},
+		"promote a configuration":      {command: "promote", status: v1alpha2.NginxOperatorStatus{Conditions: canaryRuns, Config: &v1alpha2.ConfigStatus{Revision: "c2"}}, want: annotated(v1alpha2.AnnotationPromote, "c2")},
+		"promote nothing":              {command: "promote", history: history.History{candidate(history.Rolling)}, fails: "waits for a gate or runs a canary"},
+		"approve":                      {command: "approve review", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, want: annotated(v1alpha2.AnnotationGatePrefix+"review", "5b3f")},
+		"approve another gate":         {command: "approve lunch", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, fails: "for backup, review"},
+		"scale to too few":             {command: "scale -1", fails: "set it to a number from 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Status: tt.status}
+			want := nginx.DeepCopy()
+			words := strings.Fields(tt.command)
+			at := slices.IndexFunc(All(), func(e Edit) bool { return e.Command == words[0] })
+			done, err := All()[at].Change(Target{nginx, tt.history}, words[1:])
+			switch {
+			case tt.fails == "" && (err != nil || done == ""):
+				t.Errorf("%q, %v", done, err)
+			case tt.fails != "" && (err == nil || !strings.Contains(err.Error(), tt.fails)):
+				t.Errorf("%q, %v, want %q", done, err, tt.fails)
+			}
+			if tt.want != nil {
+				tt.want(want)
+			}
+			if diff := cmp.Diff(want, nginx); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMaintenance: the end of a maintenance restores all that its begin has replaced, and it listens as the application does.
+func TestMaintenance(t *testing.T) {
+	declared := v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "http", Port: 80}, {Name: "https", Port: 443, TargetPort: new(int32(8443))}},
+		TLS:   []v1alpha2.Certificate{{Name: "site", SecretName: "shop"}},
+		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{
+			"a.conf": "server { listen 80 proxy_protocol; listen [::]:8443 ssl; }",
+		}},
+		Checks:  []v1alpha2.Check{{Path: "/health"}},
+		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5))},
+	}
+	n := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *declared.DeepCopy()}
+	target := Target{NginxOperator: n}
+	if _, err := maintenance(target, []string{"off"}); err == nil || !strings.Contains(err.Error(), "not in maintenance") {
+		t.Errorf("off at first: %v", err)
+	}
+	if _, err := maintenance(target, []string{"on"}); err != nil {
+		t.Fatal(err)
+	}
+	text := string(n.Spec.Config.Files["maintenance.conf"])
+	for _, want := range []string{"listen 80 default_server proxy_protocol;", "listen [::]:8443 default_server ssl;", "ssl_certificate /etc/nginx/tls/site/tls.crt;", "return 503"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the configuration lacks %q:\n%s", want, text)
+		}
+	}
+	if n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
+		t.Errorf("the answers are compared with what they were: %+v", n.Spec)
+	}
+	if _, err := maintenance(target, []string{"on"}); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("on again: %v", err)
+	}
+	if _, err := maintenance(target, []string{"off"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(declared, n.Spec); diff != "" || len(n.Annotations) != 0 {
+		t.Errorf("annotations %v; -declared +restored:\n%s", n.Annotations, diff)
+	}
+	for name, tt := range map[string]struct {
+		spec v1alpha2.NginxOperatorSpec
+		want string
+	}{
+		"UDP":            {v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "dns", Port: 53, Protocol: "UDP"}}}, "port dns is UDP"},
+		"no certificate": {v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "https", Port: 443}}, Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web"}}}, "spec.tls has none"},
+		"too large":      {v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": v1alpha2.ConfigFile(strings.Repeat("#", maxBefore))}}}, "too large"},
+	} {
+		if _, err := maintenance(Target{NginxOperator: &v1alpha2.NginxOperator{Spec: tt.spec}}, []string{"on"}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

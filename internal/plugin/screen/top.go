@@ -1,0 +1,68 @@
+package screen
+
+import (
+	"fmt"
+
+	"example.com/nginx-operator/internal/plugin/view"
+)
+
+// TopApplications shows what applications do.
+func (p Printer) TopApplications(loads []view.Load, namespaces bool) error {
+	if len(loads) == 0 {
+		return p.printf("No pods found: kubectl nginx top -A shows those of all namespaces.")
+	}
+	header := []string{"NAME", "PODS", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY"}
+	if namespaces {
+		header = append([]string{"NAMESPACE"}, header...)
+	}
+	t := p.table(header...)
+	for _, l := range loads {
+		row := append([]string{l.Name, fmt.Sprintf("%d/%d", l.Answering, l.Pods)}, loadCells(l)...)
+		if namespaces {
+			row = append([]string{l.Namespace}, row...)
+		}
+		t.row(row...)
+	}
+	return t.print()
+}
+
+// TopPods shows what the pods of an application do, and its server blocks.
+func (p Printer) TopPods(top view.Top) error {
+	if len(top.Pods) == 0 {
+		return p.printf("The application has no pods.")
+	}
+	t := p.table("POD", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY")
+	for _, l := range top.Pods {
+		if l.Answering == 0 {
+			t.row(l.Name, "does not answer", "", "", "", "", "").mark(1, warning)
+			continue
+		}
+		t.row(append([]string{l.Name}, loadCells(l)...)...)
+	}
+	if err := t.print(); err != nil || len(top.Servers) == 0 {
+		return err
+	}
+	t, err := p.section("SERVER", "REQ/S", "ERRORS", "P50", "P99")
+	if err != nil {
+		return err
+	}
+	for _, l := range top.Servers {
+		t.row(append([]string{l.Name}, loadCells(l)[:4]...)...)
+	}
+	return t.print()
+}
+
+func loadCells(l view.Load) []string {
+	errors := 0.0
+	if l.Requests > 0 {
+		errors = l.Errors / l.Requests
+	}
+	return []string{rate(l.Requests), share(errors), latencyOf(l.P50), latencyOf(l.P99), fmt.Sprintf("%.0f", l.Connections), fmt.Sprintf("%.0fMi", l.Memory/(1<<20))}
+}
+
+func latencyOf(seconds *float64) string {
+	if seconds == nil {
+		return ""
+	}
+	return latency(*seconds)
+}

@@ -1,0 +1,45 @@
+package view
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/traffic"
+)
+
+// TestSum: pods are added up by application and by server block, and those that do not answer are counted.
+func TestSum(t *testing.T) {
+	pod := func(name, application string) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha2.LabelNginxOperator: application}}}
+	}
+	read := func(requests, errors float64) *traffic.Pod {
+		counts := traffic.Counts{Requests: requests, Errors: errors, Latency: map[float64]float64{math.Inf(1): 0}}
+		return &traffic.Pod{Counts: counts, Servers: map[string]traffic.Counts{"a": counts, "b": {}}, Connections: 3, Memory: 1 << 20}
+	}
+	pods := []corev1.Pod{pod("web-1", "web"), pod("web-2", "web"), pod("web-3", "web"), pod("api-1", "api")}
+	got := sum(pods, []*traffic.Pod{read(10, 1), read(0, 0), nil, read(0, 0)}, []*traffic.Pod{read(30, 3), read(20, 0), nil, read(100, 0)}, 2)
+	want := Top{
+		Applications: []Load{
+			{Namespace: "shop", Name: "api", Pods: 1, Answering: 1, Rates: traffic.Rates{Requests: 50}, Connections: 3, Memory: 1 << 20},
+			{Namespace: "shop", Name: "web", Pods: 3, Answering: 2, Rates: traffic.Rates{Requests: 20, Errors: 1}, Connections: 6, Memory: 2 << 20},
+		},
+		Pods: []Load{
+			{Namespace: "shop", Name: "api-1", Pods: 1, Answering: 1, Rates: traffic.Rates{Requests: 50}, Connections: 3, Memory: 1 << 20},
+			{Namespace: "shop", Name: "web-1", Pods: 1, Answering: 1, Rates: traffic.Rates{Requests: 10, Errors: 1}, Connections: 3, Memory: 1 << 20},
+			{Namespace: "shop", Name: "web-2", Pods: 1, Answering: 1, Rates: traffic.Rates{Requests: 10}, Connections: 3, Memory: 1 << 20},
+			{Namespace: "shop", Name: "web-3", Pods: 1},
+		},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Load{}), cmpopts.IgnoreFields(Top{}, "Servers")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if len(got.Servers) != 4 || got.Servers[0].Name != "a" || got.Servers[0].Requests != 50 {
+		t.Errorf("servers: %+v", got.Servers)
+	}
+}
