@@ -78,6 +78,9 @@ func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
 	if f.summary {
 		return result.Review.Summary(cmd.OutOrStdout())
 	}
+	if f.output == "json" {
+		return result.Write(escaping{cmd.OutOrStdout()}, f.output)
+	}
 	return result.Write(cmd.OutOrStdout(), f.output)
 }
 

@@ -51,7 +51,7 @@ func TestImportIsValid(t *testing.T) {
 }
 
 func TestImportCommand(t *testing.T) {
-	const config = "events {} http { server { listen 80; location / { return 200 \"\x1b[31mred\"; } } }"
+	const config = "events {} http { server { listen 80; location / { return 200 red; } } }"
 	code, out, review := run(t, config, "import", "-f", "-", "--name", "shop", "-n", "web", "--review", "all")
 	if code != 0 || !strings.Contains(out, "name: shop\n  namespace: web") || strings.Contains(review, "\x1b") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, review)
@@ -76,6 +76,7 @@ func TestImportRefuses(t *testing.T) {
 		"format":      {"", []string{"-f", "-", "-o", "xml"}, "use yaml or json"},
 		"review":      {"", []string{"-f", "-", "--review", "some"}, "use changes, all or none"},
 		"no manifest": {"apiVersion: v1\nkind: Secret\n", []string{"-f", "-"}, "no configuration to import"},
+		"a terminal":  {"events {} # \x1b[31m", []string{"-f", "-"}, "there is a control character (U+001B)"},
 		"a name":      {"events {} http { server { listen 80; } }", []string{"-f", "-", "--name", "Shop!"}, "metadata.name"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func (f *lintFlags) write(w io.Writer, report *lint.Report) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "%s\n", text)
+		_, err = fmt.Fprintf(escaping{w}, "%s\n", text)
 		return err
 	}
 	for _, p := range report.Problems {

@@ -147,6 +147,9 @@ func (c *conf) open(path string) (*file, error) {
 	if hasPrivateKey(text) {
 		return nil, fmt.Errorf("%s contains a private key: a configuration is not secret; move the key to a file of its own", shown(path))
 	}
+	if err := checkText(path, text); err != nil {
+		return nil, err
+	}
 	if bad := syntax.Check(text); bad != nil {
 		return nil, fmt.Errorf("%s:%d: %s", shown(path), bad.Line, bad.Message)
 	}

@@ -78,7 +78,8 @@ func isNoFile(name string) bool {
 	return name == "" || name == "off" || strings.HasPrefix(name, "data:") || strings.HasPrefix(name, "engine:")
 }
 
-// plainFile adds a file of the input to the application. It returns nil for one that is secret or is not in the input.
+// plainFile adds a file of the input to the application. It returns nil for one that is secret, is no text or is not in the
+// input.
 func (c *conf) plainFile(located string, secret bool) (*file, error) {
 	if secret {
 		return nil, nil
@@ -88,7 +89,7 @@ func (c *conf) plainFile(located string, secret bool) (*file, error) {
 	}
 	text, err := c.source.Read(located)
 	switch {
-	case missing(err), err == nil && hasPrivateKey(text):
+	case missing(err), err == nil && (hasPrivateKey(text) || checkText(located, text) != nil):
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -70,6 +70,8 @@ func TestConfigRefuses(t *testing.T) {
 		"not ended":     {Map{"/etc/nginx/nginx.conf": "http {\n"}, `nginx.conf:1: the block of "http" does not end`},
 		"bad include":   {Map{"/etc/nginx/nginx.conf": "http { include a; }", "/etc/nginx/a": "b"}, `a:1: "b" is not ended by ";"`},
 		"a snippet":     {Map{"/etc/nginx/nginx.conf": "location / {}"}, `"location" belongs into a server block`},
+		"no UTF-8":      {Map{"/etc/nginx/nginx.conf": "# caf\xe9\nevents {}"}, "nginx.conf is not in UTF-8"},
+		"a character":   {Map{"/etc/nginx/nginx.conf": "events {}\n# \u009b"}, "nginx.conf:2: there is a control character (U+009B)"},
 		"a private key": {Map{"/etc/nginx/nginx.conf": "# -----BEGIN PRIVATE KEY-----"}, "contains a private key"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // configDir is where the paths of a configuration are taken to be, wherever its folder is.
@@ -135,3 +136,20 @@ func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // hasPrivateKey reports whether a text contains a private key in the PEM format.
 func hasPrivateKey(text string) bool { return strings.Contains(text, "PRIVATE KEY-----") }
+
+// checkText returns why a file cannot be a file of an application, which is text in UTF-8 without control characters.
+func checkText(name, text string) error {
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%s is not in UTF-8: convert it (iconv -f latin1 -t utf-8), and import again", shown(name))
+	}
+	line := 1
+	for _, r := range text {
+		switch {
+		case r == '\n':
+			line++
+		case r < ' ' && r != '\t' && r != '\r', r >= 0x7f && r < 0xa0, r == 0xfeff, r == 0xfffe, r == 0xffff:
+			return fmt.Errorf("%s:%d: there is a control character (%U): remove it, and import again", shown(name), line, r)
+		}
+	}
+	return nil
+}
