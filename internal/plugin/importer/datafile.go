@@ -88,11 +88,11 @@ func (c *conf) plainFile(located string, secret bool) (*file, error) {
 		return f, nil
 	}
 	text, err := c.source.Read(located)
-	switch {
-	case missing(err), err == nil && (hasPrivateKey(text) || checkText(located, text) != nil):
-		return nil, nil
-	case err != nil:
+	if err != nil && !missing(err) {
 		return nil, err
+	}
+	if err != nil || hasPrivateKey(text) || checkText(located, text) != nil {
+		return nil, nil //nolint:nilerr // A Secret has what is no text, and the file that the input lacks.
 	}
 	f := c.newFile(located, text)
 	f.plain = true

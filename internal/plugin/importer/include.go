@@ -16,30 +16,14 @@ func (c *conf) include(v visit, reading []*file) error {
 		c.note(v, NotCarried, "an include has one argument and no block; nginx refuses this one")
 		return nil
 	}
-	isPattern := strings.ContainsAny(pattern, "*?[")
-	paths := []string{pattern}
-	if isPattern {
-		paths = c.source.Glob(pattern)
-	}
-	var included []*file
-	loops := false
-	for _, p := range paths {
-		f, err := c.open(p)
-		switch {
-		case missing(err):
-		case err != nil:
-			return err
-		case slices.Contains(reading, f):
-			loops = true
-		default:
-			included = append(included, f)
-		}
-	}
+	included, loops, err := c.openIncluded(pattern, reading)
 	switch {
+	case err != nil:
+		return err
 	case len(included) > 0:
 		c.renameIncluded(v, included)
 	case !loops:
-		outcome, note := c.includeMissing(v, pattern, isPattern)
+		outcome, note := c.includeMissing(v, pattern, isPattern(pattern))
 		c.note(v, outcome, note)
 		return nil
 	}
@@ -52,6 +36,29 @@ func (c *conf) include(v visit, reading []*file) error {
 		}
 	}
 	return nil
+}
+
+func isPattern(path string) bool { return strings.ContainsAny(path, "*?[") }
+
+// openIncluded opens the files that match a path or a pattern, apart from those that are being read.
+func (c *conf) openIncluded(pattern string, reading []*file) (included []*file, loops bool, err error) {
+	paths := []string{pattern}
+	if isPattern(pattern) {
+		paths = c.source.Glob(pattern)
+	}
+	for _, p := range paths {
+		f, err := c.open(p)
+		switch {
+		case missing(err):
+		case err != nil:
+			return nil, false, err
+		case slices.Contains(reading, f):
+			loops = true
+		default:
+			included = append(included, f)
+		}
+	}
+	return included, loops, nil
 }
 
 // renameIncluded writes the names of included files into the directive.
@@ -74,7 +81,7 @@ func (c *conf) renameIncluded(v visit, included []*file) {
 }
 
 // includeMissing decides about an include without a file in the input.
-func (c *conf) includeMissing(v visit, pattern string, isPattern bool) (Outcome, string) {
+func (c *conf) includeMissing(v visit, pattern string, several bool) (Outcome, string) {
 	inFolder := path.Dir(pattern) == configDir
 	switch {
 	case c.inPod(pattern):
@@ -86,11 +93,11 @@ func (c *conf) includeMissing(v visit, pattern string, isPattern bool) (Outcome,
 		}
 		v.replaceArg(0, name)
 		return Changed, "the file of the image is used: include " + name
-	case isPattern && len(v.context) == 0:
+	case several && len(v.context) == 0:
 		return Carried, "it matches files of the image only, which load its modules"
 	case c.keepImage:
 		return Carried, "it matches files of the image only"
-	case isPattern:
+	case several:
 		v.replace("")
 		return NotCarried, "no file of the input matches it: if there are any, add them to the folder of nginx.conf, or pass --root, and import again"
 	}
