@@ -70,7 +70,7 @@ build: ## Build the programs into bin/
 
 .PHONY: kubectl-nginx
 kubectl-nginx: ## Build the kubectl plugin into bin/: kubectl finds it if bin/ is in PATH
-	@$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-nginx
+	@$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-nginx && cp cmd/kubectl-nginx/kubectl_complete-nginx $(BIN)/
 
 .PHONY: operator-image
 operator-image: build $(CLUSTER)

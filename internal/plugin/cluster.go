@@ -25,6 +25,11 @@ type cluster struct {
 
 // connect returns a client, and the namespace of the command.
 func (c *cluster) connect() (client.WithWatch, string, error) {
+	return c.connectWith(func(*rest.Config) {})
+}
+
+// connectWith is connect with a changed configuration of the client.
+func (c *cluster) connectWith(change func(*rest.Config)) (client.WithWatch, string, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -37,6 +42,7 @@ func (c *cluster) connect() (client.WithWatch, string, error) {
 	}
 	// A command sends a few requests, and waits for each.
 	config.QPS, config.Burst = -1, 0
+	change(config)
 	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, "", err

@@ -52,6 +52,10 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	c := &cluster{flags: flags}
 	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConfig(c), newExplain(c), newTop(c), newLogs(c), newCerts(c), newDiff(c), newBackups(c), newBackup(c), newRestore(c), newReport(c, version))
 	addEdits(cmd, c)
+	if err := addCompletions(cmd, c); err != nil {
+		// The flag --namespace is always there.
+		panic(err)
+	}
 	return cmd
 }
 
