@@ -19,6 +19,7 @@ BIN := $(CURDIR)/bin
 CLUSTER := $(BIN)/cluster
 HELM := $(BIN)/helm
 VERSITYGW := $(BIN)/versitygw
+CHROMIUM := /usr/bin/chromium
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
 # Further arguments go to go test. A suite of many packages prints a line per package, and others a line per test.
 TEST_PACKAGES := $(TOOL) gotestsum --format=pkgname-and-test-fails --
@@ -156,7 +157,7 @@ INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads
 NGINX_OTHERS := bookworm|forky
 E2E_MAIN := TestFirstManifest|TestSample|TestHardening|TestV1Alpha1|TestReferenced|TestBadConfiguration|TestFirstConfigurationBad$(\
 )|TestCertificateRotation|TestChangeImage|TestBadImage\b|TestCanaryKeepsServing|TestChecks|TestDrain|TestScale\b|TestAutoscaler$(\
-)|TestDisruptionBudget|TestSuspend|TestDrift|TestDelete|TestBackupToClaim|TestOperatorKilled|TestMetrics|TestEvents|TestQuota
+)|TestDisruptionBudget|TestSuspend|TestDrift|TestDelete|TestBackupToClaim|TestOperatorKilled|TestMetrics|TestEvents|TestQuota|TestConsole\b
 
 .PHONY: test-api
 test-api: $(CLUSTER) ## Run the tests against a real API server
@@ -317,8 +318,21 @@ ifdef LOCAL
 	@$(CLUSTER) load $(BIN)/nginx-arm64.tar
 endif
 
+# The browser of the console's tests, from Debian's packages.
+$(CHROMIUM):
+	@echo "installing chromium ..."
+	@DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --option=DPkg::Lock::Timeout=300 update
+	@DEBIAN_FRONTEND=noninteractive apt-get --quiet=2 --option=DPkg::Lock::Timeout=300 install --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null
+
+.PHONY: chromium
+chromium: $(CHROMIUM)
+
+.PHONY: screenshots
+screenshots: $(CHROMIUM) ## Take the screenshots of docs/images on the local cluster, whose operator must run
+	@E2E_SCREENSHOTS=$(CURDIR)/docs/images go test -count=1 -tags=e2e -timeout=5m -run='^TestConsoleScreenshots$$' ./test/e2e
+
 .PHONY: e2e
-e2e:
+e2e: $(CHROMIUM)
 	@KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) $(if $(LOCAL),E2E_STORAGE_CLASS=local) \
 		$(TEST_NAMES) -count=1 -tags=e2e -parallel=4 -timeout=40m $(SELECT) ./test/e2e/...
 	@$(if $(and $(LOCAL),$(if $(findstring -run,$(SELECT)),,all)),$(MAKE) measure WHAT=privileges)
@@ -328,7 +342,7 @@ needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))
 
 .PHONY: measure
 measure: ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
-measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,$(VERSITYGW)) $(call needed,backup,s3-image) \
+measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,$(VERSITYGW)) $(call needed,backup,s3-image) $(call needed,console,$(CHROMIUM)) \
 	$(call needed,live traffic badconfig hurtful serving-nothing operand-upgrade sidecar operator-upgrade rollback bad-node blocked canary-evidence reloads instance leak cache-restart cache-scale cache-loss cache-collapse cache-overhead,load-tool) \
 	$(call needed,operator-upgrade,next-image) $(call needed,rollback,arm64-image)
 	@$(call needed,large-config,$(CLUSTER) image nginx --out $(BIN)/images >/dev/null)

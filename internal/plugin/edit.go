@@ -58,7 +58,7 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 		Use:   strings.Join(append([]string{word, "NAME"}, e.Arguments...), " "),
 		Short: e.Short,
 		Long:  e.Long,
-		Args:  cobra.RangeArgs(1+required(e.Arguments), 1+len(e.Arguments)),
+		Args:  cobra.RangeArgs(1+e.Required(), 1+len(e.Arguments)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
@@ -87,16 +87,6 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 		cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	}
 	return cmd
-}
-
-// required returns how many arguments may not be left out.
-func required(arguments []string) (n int) {
-	for _, a := range arguments {
-		if !strings.HasPrefix(a, "[") {
-			n++
-		}
-	}
-	return n
 }
 
 // apply sends what a change makes of an object, and says what is done. Fields that other clients change meanwhile stay.

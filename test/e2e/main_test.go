@@ -16,6 +16,7 @@
 //	E2E_OPERATOR_IMAGE      image of the operator, for the install in one namespace
 //	E2E_OPERATOR_NAMESPACE  where the operator is installed
 //	E2E_S3_IMAGE            image of versitygw, an S3 server
+//	E2E_SCREENSHOTS         folder that keeps the screenshots of the console
 //	E2E_STORAGE_CLASS       class whose volumes have the size of their claims and grow while they are mounted
 //	KUBECTL                 the kubectl to use
 package e2e

@@ -21,6 +21,7 @@ type measurement struct {
 
 const (
 	needsAssets    = "KUBEBUILDER_ASSETS"
+	needsChromium  = needsAssets + ", and Chromium (make chromium)"
 	needsCluster   = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
 	needsHelm      = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
 	needsTier      = needsClass + ", and the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
@@ -43,6 +44,7 @@ func measurements() []measurement {
 		{"changes", "how soon changed configurations are served: of 1,000 applications in a minute, and of one with 10 and 100 pods", needsAssets, measureChanges},
 		{"unreachable", "how soon one application's change is served while the pods of 20 others do not answer", needsAssets, measureUnreachable},
 		{"large-config", "whether a configuration with a million lines of data is loaded: time, memory of process 1", needsImages, measureLargeConfig},
+		{"console", "the console among 10,000 objects in a browser: time, memory, lag, requests of each view", needsChromium, measureConsole},
 		{"migration", "1,000 objects stored as v1alpha1 are stored as v1alpha2, with the command killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},
 		{"backup-scale", "1,000 applications under one policy that change ten times each: backups, requests, memory", needsAssets, measureBackupScale},

@@ -30,6 +30,16 @@ type Edit struct {
 	Settles bool
 }
 
+// Required returns how many arguments may not be left out.
+func (e *Edit) Required() (n int) {
+	for _, a := range e.Arguments {
+		if !strings.HasPrefix(a, "[") {
+			n++
+		}
+	}
+	return n
+}
+
 // Target is an application to change.
 type Target struct {
 	*v1alpha2.NginxOperator

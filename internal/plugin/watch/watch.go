@@ -56,23 +56,29 @@ func Follow[T any](ctx context.Context, c rest.Interface, r Resource, h Handler[
 	f := &follower[T]{client: c, resource: r, handler: h, known: map[string]bool{}}
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 30 * time.Second}
 	pause := backoff
-	for {
+	for ctx.Err() == nil {
 		err := f.run(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // The end of the context is no failure.
 		case err == nil:
 			// The API server ends each watch after a while.
 			pause = backoff
-			continue
 		case refused(err):
 			return err
-		}
-		h.Lost(err)
-		if !sleep(ctx, pause.Step()) {
-			return nil
+		default:
+			h.Lost(err)
+			sleep(ctx, pause.Step())
 		}
 	}
+	return nil
+}
+
+// Raw returns the body of an answer, or the error in the words of the API server.
+func Raw(answer rest.Result) ([]byte, error) {
+	if err := answer.Error(); err != nil {
+		return nil, err
+	}
+	return answer.Raw()
 }
 
 // refused reports whether a request that is repeated would fail again.
@@ -80,15 +86,13 @@ func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// sleep waits, and reports whether the context still lasts.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleep waits, unless the context ends.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return false
 	case <-timer.C:
-		return true
 	}
 }
 
@@ -187,7 +191,7 @@ func (f *follower[T]) list(ctx context.Context) error {
 		if next != "" {
 			request = request.Param("continue", next)
 		}
-		raw, err := request.Do(ctx).Raw()
+		raw, err := Raw(request.Do(ctx))
 		if err != nil {
 			return err
 		}
