@@ -71,7 +71,7 @@ build: ## Build the programs into bin/
 
 .PHONY: kubectl-nginx
 kubectl-nginx: ## Build the kubectl plugin into bin/: kubectl finds it if bin/ is in PATH
-	@$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-nginx
+	@$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-nginx && cp cmd/kubectl-nginx/kubectl_complete-nginx $(BIN)/
 
 .PHONY: operator-image
 operator-image: build $(CLUSTER)
@@ -93,9 +93,14 @@ generate: ## Generate deepcopy, apply configurations, CRDs, API reference, messa
 	@# By itself: together with types that it refers to, the generator fails every other time.
 	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/cache/v1alpha1/...
 	@$(TOOL) crd-ref-docs --source-path=api --config=hack/api-reference/config.yaml \
-		--renderer=markdown --output-path=docs/api-reference.md >/dev/null
+		--renderer=markdown --max-depth=20 --output-path=docs/api-reference.md >/dev/null
+	@sed -i -E -f hack/api-reference/html.sed docs/api-reference.md
 	@cd hack/release && go run . generate --root $(CURDIR)
 	@go run ./hack/messages
+
+.PHONY: docs
+docs: ## Build the documents into bin/site, as a site with a search
+	@cd hack/site && go run . --root $(CURDIR) --out $(BIN)/site && echo "open $(BIN)/site/index.html"
 
 .PHONY: release
 release: ## Build the release files of the current commit in dist/
@@ -104,14 +109,15 @@ release: ## Build the release files of the current commit in dist/
 ##@ Check
 
 .PHONY: verify
-verify: $(CLUSTER) lint ## Check format, lint, names, generated files and manifests
+verify: $(CLUSTER) lint ## Check format, lint, names, links of documents, generated files and manifests
 	@go run ./hack/glossary
+	@echo "verify links of documents"; cd hack/site && go run . --root $(CURDIR)
 	@hack/verify/generated.sh
 	@hack/verify/manifests.sh $(kubectl)
 
 .PHONY: lint
 lint: ## Run the linters
-	@for module in . hack/cluster hack/cluster/components/kubernetes/volumes hack/release hack/prometheus; do \
+	@for module in . hack/cluster hack/cluster/components/kubernetes/volumes hack/release hack/site hack/prometheus; do \
 		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
 	@echo "lint api"; $(TOOL) golangci-lint-kube-api-linter run --allow-parallel-runners --config .golangci-api.yaml ./api/...
@@ -128,6 +134,7 @@ test-unit: ## Run the unit tests
 	@cd hack/cluster/components/kubernetes/volumes && CGO_ENABLED=0 go test -trimpath .
 	@# Their tests read files of this module. Go's test cache does not notice when these change.
 	@cd hack/release && $(TEST_PACKAGES) -count=1 ./...
+	@cd hack/site && $(TEST_PACKAGES) -count=1 ./...
 	@cd hack/prometheus && $(TEST_PACKAGES) -count=1 ./...
 
 # How long each target is fuzzed. KEEP=… keeps that number of the smallest new inputs of each target. After BUDGET=…, no

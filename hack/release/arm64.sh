@@ -9,7 +9,7 @@ command -v $emulator >/dev/null || { apt-get update && apt-get install -y --no-i
 version=$(cat VERSION)
 unset KUBECONFIG KUBERNETES_SERVICE_HOST
 export CGO_ENABLED=0 GOARCH=arm64 GOARM64=v8.0
-go build -trimpath -ldflags "-s -w -X main.version=$version" -o "$out/" ./cmd/nginx-operator ./cmd/nginx-instance ./cmd/nginx-backup
+go build -trimpath -ldflags "-s -w -X main.version=$version" -o "$out/" ./cmd/nginx-operator ./cmd/nginx-instance ./cmd/nginx-backup ./cmd/kubectl-nginx
 
 # expect runs a program and fails unless its output contains a text. What it returns does not matter.
 expect() {
@@ -23,6 +23,7 @@ expect() {
 expect "$version" "$out/nginx-operator" --version
 expect "$version" "$out/nginx-instance" version
 expect "$version" "$out/nginx-backup" --version
+expect "$version" "$out/kubectl-nginx" --version
 installed=$(mktemp -d)
 trap 'rm -rf "$installed"' EXIT
 $emulator "$out/nginx-instance" install "$installed"

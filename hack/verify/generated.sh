@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 echo "verify generated files"
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-paths=(api config/crd config/default config/migration config/namespaced docs/api-reference.md docs/messages.md docs/installation.md README.md charts bundle)
+paths=(api config/crd config/default config/migration config/namespaced docs/api-reference.md docs/messages.md docs/installation.md docs/kubectl-nginx.md README.md charts bundle)
 cp -r --parents "${paths[@]}" "$before"
 make generate
 for path in "${paths[@]}"; do
@@ -14,7 +14,7 @@ for path in "${paths[@]}"; do
 		exit 1
 	fi
 done
-for module in . hack/cluster hack/release hack/s3 hack/prometheus; do
+for module in . hack/cluster hack/release hack/site hack/s3 hack/prometheus; do
 	(cd "$module" && go mod tidy -diff) || {
 		echo "go.mod or go.sum of $module is out of date: run 'go mod tidy' there" >&2
 		exit 1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,7 @@ import (
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/manifests"
 	"example.com/nginx-operator/internal/plugin/pods"
 )
 
@@ -25,8 +27,13 @@ type cluster struct {
 
 // connect returns a client, and the namespace of the command.
 func (c *cluster) connect() (client.WithWatch, string, error) {
+	return c.connectWith(func(*rest.Config) {})
+}
+
+// connectWith is connect with a changed configuration of the client.
+func (c *cluster) connectWith(change func(*rest.Config)) (client.WithWatch, string, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, "", err
 		}
@@ -37,6 +44,7 @@ func (c *cluster) connect() (client.WithWatch, string, error) {
 	}
 	// A command sends a few requests, and waits for each.
 	config.QPS, config.Burst = -1, 0
+	change(config)
 	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, "", err
@@ -74,6 +82,15 @@ func (c *cluster) application(ctx context.Context, name string) (client.WithWatc
 	}
 	nginx, err := find(ctx, connected, client.ObjectKey{Namespace: namespace, Name: name})
 	return connected, nginx, err
+}
+
+// operatorClient returns a client for the operator's own objects, which have a namespace of their own.
+func (c *cluster) operatorClient() (client.WithWatch, error) {
+	if name := c.flags.Namespace; name != nil && *name != "" && *name != manifests.Namespace {
+		return nil, fmt.Errorf("--namespace is %q, but the operator for all namespaces is in %s: leave the flag out; docs/installation.md tells how to install for one namespace", *name, manifests.Namespace)
+	}
+	connected, _, err := c.connect()
+	return connected, err
 }
 
 // find reads an NginxOperator.

@@ -27,18 +27,20 @@ const defaultTimeout = 15 * time.Minute
 // addEdits adds a command for each change of an application. A change of two words is below a command of its first one.
 func addEdits(root *cobra.Command, c *cluster) {
 	groups := map[string]*cobra.Command{}
+	var commands []*cobra.Command
 	for _, e := range edits.All() {
 		parent, word, nested := strings.Cut(e.Command, " ")
 		if !nested {
-			root.AddCommand(newEdit(c, e, parent))
+			commands = append(commands, newEdit(c, e, parent))
 			continue
 		}
 		if groups[parent] == nil {
 			groups[parent] = newGroup(parent)
-			root.AddCommand(groups[parent])
+			commands = append(commands, groups[parent])
 		}
 		groups[parent].AddCommand(newEdit(c, e, word))
 	}
+	addGroup(root, "Changes:", commands...)
 }
 
 // newGroup returns the command whose commands set one field.

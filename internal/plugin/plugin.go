@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"example.com/nginx-operator/internal/plugin/install"
 	"example.com/nginx-operator/internal/plugin/pods"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
@@ -28,8 +29,9 @@ const (
 
 var (
 	errNotReady = errors.New("not ready")
-	// errShown is an error that the output of the command shows.
-	errShown = fmt.Errorf("%w: see above", errNotReady)
+	// errQuiet is an error that the output of the command shows.
+	errQuiet = errors.New("see above")
+	errShown = fmt.Errorf("%w: %w", errNotReady, errQuiet)
 )
 
 // NewCommand returns the command kubectl nginx.
@@ -50,9 +52,26 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
-	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConfig(c), newExplain(c), newTop(c), newLogs(c), newCerts(c), newDiff(c), newBackups(c), newBackup(c), newRestore(c), newReport(c, version), newConsole(c), newImport(c), newLint())
+	addGroup(cmd, "Look:", newList(c), newStatus(c), newExplain(c), newTree(c), newTop(c), newLogs(c), newCerts(c), newConsole(c), newReport(c, version))
+	addGroup(cmd, "Revisions and configurations:", newHistory(c), newDiff(c), newConfig(c))
+	addGroup(cmd, "Backups:", newBackups(c), newBackup(c), newRestore(c))
+	addGroup(cmd, "Manifests:", newImport(c), newLint())
+	addGroup(cmd, "The operator:", newInstall(c, version), newCheck(c, version), newUninstall(c))
 	addEdits(cmd, c)
+	if err := addCompletions(cmd, c); err != nil {
+		// The flag --namespace is always there.
+		panic(err)
+	}
 	return cmd
+}
+
+// addGroup adds commands under a title of their own in the help.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, command := range commands {
+		command.GroupID = title
+		root.AddCommand(command)
+	}
 }
 
 // Run executes a command, and returns the exit code of the process.
@@ -61,12 +80,12 @@ func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errShown) && !errors.Is(err, errRejected) {
+	if !errors.Is(err, errQuiet) && !errors.Is(err, errRejected) {
 		_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
 	}
 	refused := &pods.RefusedError{}
 	switch {
-	case errors.Is(err, errNotReady):
+	case errors.Is(err, errNotReady), errors.Is(err, install.ErrNotReady):
 		return exitNotReady
 	case errors.Is(err, errRejected), errors.As(err, &refused):
 		return exitRefused

@@ -17,6 +17,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/plugin/check"
 	"example.com/nginx-operator/internal/plugin/view"
 	"example.com/nginx-operator/test/golden"
 )
@@ -163,4 +164,21 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/tree.txt", out.String())
+}
+
+func TestChecks(t *testing.T) {
+	var out strings.Builder
+	for _, results := range [][]check.Result{
+		{
+			{Name: "Kubernetes", State: check.OK, Message: "1.37"},
+			{Name: "operator", State: check.Failed, Message: "no pod is \x1b[31mavailable\n", Next: "kubectl describe pods"},
+			{Name: "leader", State: check.Warning, Message: "", Next: "see\x07 the log"},
+		},
+		{{Name: "Kubernetes", State: check.OK, Message: "1.37"}},
+	} {
+		if err := printerTo(&out).Checks(results); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden.Compare(t, "testdata/checks.txt", out.String())
 }

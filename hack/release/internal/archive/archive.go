@@ -42,7 +42,7 @@ func (a *Archive) Make(ctx context.Context, out string) error {
 		make func(context.Context) error
 	}{
 		{"manifests", a.manifests}, {"chart", a.chart}, {"programs", a.build},
-		{"images", a.images}, {"bill of materials", a.bills},
+		{"images", a.images}, {"plugin", a.plugins}, {"bills of materials", a.bills},
 	}
 	for _, step := range steps {
 		if err := step.make(ctx); err != nil {

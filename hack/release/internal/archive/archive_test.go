@@ -57,14 +57,20 @@ func made(t *testing.T) *Archive {
 	a := &Archive{Project: p, Revision: "0123abc", Date: time.Unix(1700000000, 0).UTC(), Programs: t.TempDir(), files: map[string][]byte{}}
 	program, err := built()
 	must(t, err)
+	write := func(platform, name string) {
+		path := a.program(platform, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, program, 0o700))
+	}
 	for _, platform := range p.Release.Platforms {
 		for _, name := range programs {
-			path := a.program(platform, name)
-			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
-			must(t, os.WriteFile(path, program, 0o700))
+			write(platform, name)
 		}
 	}
-	for _, step := range []func(context.Context) error{a.manifests, a.chart, a.images, a.bills} {
+	for _, platform := range p.Release.PluginPlatforms {
+		write(platform, plugin)
+	}
+	for _, step := range []func(context.Context) error{a.manifests, a.chart, a.images, a.plugins, a.bills} {
 		must(t, step(t.Context()))
 	}
 	return a
@@ -208,32 +214,43 @@ func TestBillOfMaterials(t *testing.T) {
 	if len(info.Deps) == 0 {
 		t.Fatal("the program is linked from nothing")
 	}
+	var bills []string
 	for _, platform := range a.Release.Platforms {
-		bill := &cyclonedx.BOM{}
-		text := a.files[a.named("-"+strings.ReplaceAll(platform, "/", "-")+".cdx.json")]
-		must(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(bill))
-		refs, purls := map[string]bool{bill.Metadata.Component.BOMRef: true}, map[string]bool{}
-		for _, c := range *bill.Components {
-			if refs[c.BOMRef] {
-				t.Errorf("%s is there twice", c.BOMRef)
+		bills = append(bills, a.billFile(project.Name, platform))
+	}
+	for _, platform := range a.Release.PluginPlatforms {
+		bills = append(bills, a.billFile(plugin, platform))
+	}
+	for _, file := range bills {
+		t.Run(file, func(t *testing.T) { checkBill(t, a.files[file], info) })
+	}
+}
+
+func checkBill(t *testing.T, text []byte, info *debug.BuildInfo) {
+	t.Helper()
+	bill := &cyclonedx.BOM{}
+	must(t, cyclonedx.NewBOMDecoder(bytes.NewReader(text), cyclonedx.BOMFileFormatJSON).Decode(bill))
+	refs, purls := map[string]bool{bill.Metadata.Component.BOMRef: true}, map[string]bool{}
+	for _, c := range *bill.Components {
+		if refs[c.BOMRef] {
+			t.Errorf("%s is there twice", c.BOMRef)
+		}
+		refs[c.BOMRef], purls[c.PackageURL] = true, true
+	}
+	for _, d := range *bill.Dependencies {
+		for _, ref := range append(*d.Dependencies, d.Ref) {
+			if !refs[ref] {
+				t.Errorf("%s is referred to and not there", ref)
 			}
-			refs[c.BOMRef], purls[c.PackageURL] = true, true
 		}
-		for _, d := range *bill.Dependencies {
-			for _, ref := range append(*d.Dependencies, d.Ref) {
-				if !refs[ref] {
-					t.Errorf("%s is referred to and not there", ref)
-				}
-			}
+	}
+	for _, module := range append(info.Deps, &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}) {
+		if !purls["pkg:golang/"+module.Path+"@"+module.Version] {
+			t.Errorf("%s %s is missing", module.Path, module.Version)
 		}
-		for _, module := range append(info.Deps, &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}) {
-			if !purls["pkg:golang/"+module.Path+"@"+module.Version] {
-				t.Errorf("%s %s is missing", module.Path, module.Version)
-			}
-		}
-		if bill.SpecVersion != cyclonedx.SpecVersion1_6 || !strings.HasPrefix(bill.SerialNumber, "urn:uuid:") {
-			t.Errorf("the bill is %s of specification %s", bill.SerialNumber, bill.SpecVersion)
-		}
+	}
+	if bill.SpecVersion != cyclonedx.SpecVersion1_6 || !strings.HasPrefix(bill.SerialNumber, "urn:uuid:") {
+		t.Errorf("the bill is %s of specification %s", bill.SerialNumber, bill.SpecVersion)
 	}
 }
 

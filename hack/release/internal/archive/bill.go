@@ -19,29 +19,52 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// bills writes a software bill of materials (CycloneDX) for each platform. It contains exactly the
-// modules that the linker recorded in the programs.
+// bills writes a software bill of materials (CycloneDX) for the operator's image and for the plugin, on each platform. It
+// contains exactly the modules that the linker recorded in the programs.
 func (a *Archive) bills(context.Context) error {
 	for _, platform := range a.Release.Platforms {
-		bill, err := a.bill(platform)
-		if err != nil {
+		image := component(cyclonedx.ComponentTypeContainer, project.Name, a.Release.Image, a.Version)
+		if err := a.bill(project.Name, platform, image, programs); err != nil {
 			return err
 		}
-		var text bytes.Buffer
-		encoder := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false)
-		if err := encoder.EncodeVersion(bill, cyclonedx.SpecVersion1_6); err != nil {
+	}
+	for _, platform := range a.Release.PluginPlatforms {
+		file := component(cyclonedx.ComponentTypeFile, plugin, a.pluginArchive(platform), a.Version)
+		if err := a.bill(plugin, platform, file, []string{plugin}); err != nil {
 			return err
 		}
-		a.files[a.named("-"+strings.ReplaceAll(platform, "/", "-")+".cdx.json")] = text.Bytes()
 	}
 	return nil
 }
 
-func (a *Archive) bill(platform string) (*cyclonedx.BOM, error) {
-	root := cyclonedx.Component{
-		BOMRef: project.Name, Type: cyclonedx.ComponentTypeContainer, Name: a.Release.Image, Version: a.Version,
+// bill writes the bill of what is shipped for a platform.
+func (a *Archive) bill(name, platform string, shipped cyclonedx.Component, programs []string) error {
+	bill, err := a.contents(platform, shipped, programs)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	encoder := cyclonedx.NewBOMEncoder(&text, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false)
+	err = encoder.EncodeVersion(bill, cyclonedx.SpecVersion1_6)
+	a.files[a.billFile(name, platform)] = text.Bytes()
+	return err
+}
+
+// billFile returns the name of the bill of the operator or the plugin.
+func (a *Archive) billFile(name, platform string) string {
+	return name + "-" + a.Version + "-" + strings.ReplaceAll(platform, "/", "-") + ".cdx.json"
+}
+
+// component returns a component of the project.
+func component(kind cyclonedx.ComponentType, ref, name, version string) cyclonedx.Component {
+	return cyclonedx.Component{
+		BOMRef: ref, Type: kind, Name: name, Version: version,
 		Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}},
 	}
+}
+
+// contents returns the bill of what is shipped.
+func (a *Archive) contents(platform string, root cyclonedx.Component, programs []string) (*cyclonedx.BOM, error) {
 	parts := &parts{}
 	identity := sha256.New()
 	for _, name := range programs {
@@ -98,17 +121,17 @@ func (a *Archive) programComponent(name, platform string, content []byte) cyclon
 
 // modules returns the modules that a program was linked from, including Go's own library.
 func modules(info *debug.BuildInfo) []cyclonedx.Component {
-	all := []cyclonedx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"))}
-	for _, module := range info.Deps {
-		if module.Replace != nil {
-			module = module.Replace
+	all := []cyclonedx.Component{module("std", strings.TrimPrefix(info.GoVersion, "go"))}
+	for _, m := range info.Deps {
+		if m.Replace != nil {
+			m = m.Replace
 		}
-		all = append(all, component(module.Path, module.Version))
+		all = append(all, module(m.Path, m.Version))
 	}
 	return all
 }
 
-func component(name, version string) cyclonedx.Component {
+func module(name, version string) cyclonedx.Component {
 	purl := "pkg:golang/" + name + "@" + version
 	return cyclonedx.Component{BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: name, Version: version, PackageURL: purl}
 }

@@ -2,8 +2,10 @@ package archive
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -46,6 +48,30 @@ func (t tree) tar(date time.Time) ([]byte, error) {
 	}
 	err := w.Close()
 	return packed.Bytes(), err
+}
+
+// zip packs the files of the tree sorted by path.
+func (t tree) zip(date time.Time) ([]byte, error) {
+	var packed bytes.Buffer
+	w := zip.NewWriter(&packed)
+	for _, name := range t.names() {
+		header := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: date}
+		header.SetMode(fs.FileMode(t[name].mode))
+		file, err := w.CreateHeader(header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := file.Write(t[name].content); err != nil {
+			return nil, err
+		}
+	}
+	err := w.Close()
+	return packed.Bytes(), err
+}
+
+// names returns the paths of the files, sorted.
+func (t tree) names() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(t)), func(name string) bool { return t[name].content == nil })
 }
 
 func gzipped(content []byte) ([]byte, error) {

@@ -35,6 +35,11 @@ type Release struct {
 	Image string `json:"image"`
 	// Platforms are the platforms to build images for.
 	Platforms []string `json:"platforms"`
+	// PluginPlatforms are the platforms to build the kubectl plugin for.
+	PluginPlatforms []string `json:"pluginPlatforms"`
+	// Homepage is the page of the project, and Downloads the folder of its releases: placeholders.
+	Homepage  string `json:"homepage"`
+	Downloads string `json:"downloads"`
 	// Replaces is the previous version, and SkipFrom the oldest one that can be upgraded in one
 	// step.
 	Replaces string `json:"replaces"`

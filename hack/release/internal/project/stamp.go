@@ -8,12 +8,16 @@ import (
 
 // stamped are the hand-written files that contain the version.
 var stamped = []string{
-	"README.md", "docs/installation.md",
+	"README.md", "docs/installation.md", "docs/kubectl-nginx.md",
 	"config/default/kustomization.yaml", "config/migration/kustomization.yaml", "config/namespaced/kustomization.yaml",
 }
 
-// versionPattern matches the versions of images and of a release's files.
-var versionPattern = regexp.MustCompile(`(nginx-operator(?:-bundle)?[:-]|newTag: |VERSION=)\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+[0-9A-Za-z])?`)
+// versionPatterns match the versions of images and of a release's files. What follows the version of a file of the plugin
+// looks like a part of it.
+var versionPatterns = []*regexp.Regexp{
+	regexp.MustCompile(`(nginx-operator(?:-bundle)?[:-]|newTag: |VERSION=)\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+[0-9A-Za-z])?`),
+	regexp.MustCompile(`(kubectl-nginx-)\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)??(-(?:linux|darwin|windows)-)`),
+}
 
 // Stamp writes the version into the stamped files.
 func (p *Project) Stamp() error {
@@ -34,8 +38,13 @@ func (p *Project) Stamp() error {
 }
 
 func stamp(text []byte, version string) ([]byte, error) {
-	if !versionPattern.Match(text) {
+	found := false
+	for _, pattern := range versionPatterns {
+		found = found || pattern.Match(text)
+		text = pattern.ReplaceAll(text, []byte("${1}"+version+"${2}"))
+	}
+	if !found {
 		return nil, fmt.Errorf("it no longer contains the version: remove it from the list in hack/release/internal/project")
 	}
-	return versionPattern.ReplaceAll(text, []byte("${1}"+version)), nil
+	return text, nil
 }

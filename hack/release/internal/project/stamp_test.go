@@ -6,6 +6,7 @@ func TestStamp(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"an image", "x.example.com/nginx-operator:0.4.0 .", "x.example.com/nginx-operator:1.2.3-rc.1 ."},
 		{"files", "nginx-operator-0.4.0.tgz nginx-operator-bundle-0.4.0.oci.tar", "nginx-operator-1.2.3-rc.1.tgz nginx-operator-bundle-1.2.3-rc.1.oci.tar"},
+		{"the plugin", "kubectl-nginx-0.4.0-linux-amd64.tar.gz", "kubectl-nginx-1.2.3-rc.1-linux-amd64.tar.gz"},
 		{"a kustomization", "  newTag: 0.4.0\n", "  newTag: 1.2.3-rc.1\n"},
 		{"an argument", "--build-arg VERSION=0.4.0 -t", "--build-arg VERSION=1.2.3-rc.1 -t"},
 		{"another version", "since 0.3.0, newTag: 0.4.0", "since 0.3.0, newTag: 1.2.3-rc.1"},
