@@ -48,7 +48,7 @@ quickstart: ## Run the operator and its samples on a local Kubernetes cluster, a
 	@$(MAKE) KUBECONFIG= deploy tour
 
 .PHONY: tour
-tour:
+tour: kubectl-nginx
 	@hack/quickstart/tour.sh $(kubectl)
 
 .PHONY: test
@@ -256,9 +256,9 @@ test-e2e-kubelet: $(CLUSTER) ## Run the main end-to-end tests on a local cluster
 		$(MAKE) KUBECONFIG= deploy load-tool s3-image e2e SELECT="$(or $(SELECT),-run='$(E2E_MAIN)')"
 
 .PHONY: test-docs
-test-docs: $(CLUSTER) ## Run the commands of the README and the guides on the local cluster, and compare their output
+test-docs: $(CLUSTER) kubectl-nginx ## Run the commands of the README and the guides on the local cluster, and compare their output
 	@$(MAKE) up deploy
-	@KUBECONFIG="$(LOCAL_KUBECONFIG)" KUBECTL=$(kubectl) $(TEST_NAMES) -count=1 -tags=e2e -timeout=15m $(SELECT) ./test/docs
+	@PATH="$(BIN):$$PATH" KUBECONFIG="$(LOCAL_KUBECONFIG)" KUBECTL=$(kubectl) $(TEST_NAMES) -count=1 -tags=e2e -timeout=15m $(SELECT) ./test/docs
 
 .PHONY: test-e2e-helm
 test-e2e-helm: $(HELM) ## Run the end-to-end tests against a Helm install

@@ -3,6 +3,7 @@
 set -euo pipefail
 kubectl=$1
 cd "$(dirname "$0")/../.."
+export PATH=$PATH:$PWD/bin # kubectl nginx
 
 if ! command -v curl >/dev/null; then
 	echo "installing curl"
@@ -61,14 +62,15 @@ answer instance 80 /
 answer hello 80 /
 answer proxy 8080 /
 show "$kubectl" get all
+show "$kubectl" nginx status hello
 
 cat <<TEXT
 
 That was real: $("$kubectl" get pods --no-headers | wc -l) nginx pods run on this machine. Go on:
 
-  export KUBECONFIG=\$(make -s kubeconfig) PATH=\$PATH:\$(make -s envtest-assets)
-  kubectl edit nginx hello                      # change something, and watch
-  kubectl get nginx -w
+  export KUBECONFIG=\$(make -s kubeconfig) PATH=\$PATH:\$PWD/bin:\$(make -s envtest-assets)
+  kubectl edit nginx hello                      # change something, and watch in another terminal:
+  kubectl nginx status hello -w
   kubectl explain nginx.spec
   kubectl -n nginx-operator-system logs -l app.kubernetes.io/name=nginx-operator --tail=20
 

@@ -21,7 +21,7 @@ func newExplain(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := view.ReadApplication(cmd.Context(), connected, nginx, nil)
+			found, err := view.ReadReasons(cmd.Context(), connected, nginx)
 			if err != nil {
 				return err
 			}

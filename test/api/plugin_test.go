@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -81,9 +82,9 @@ func TestPlugin(t *testing.T) {
 		"unknown command":    {"sttus", 1, nil, "unknown command"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, output, errors := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
-			if code != tt.code || !strings.Contains(errors, tt.errors) || (errors == "") != (tt.errors == "") {
-				t.Errorf("exit code %d, want %d; errors: %q", code, tt.code, errors)
+			code, output, failure := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
+			if code != tt.code || !strings.Contains(failure, tt.errors) || (failure == "") != (tt.errors == "") {
+				t.Errorf("exit code %d, want %d; errors: %q", code, tt.code, failure)
 			}
 			for _, text := range tt.output {
 				if !strings.Contains(output, text) {
@@ -99,8 +100,8 @@ func TestPluginRights(t *testing.T) {
 	namespace := newNamespace(t)
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
-	if code, _, errors := kubectlNginx(t, "status", "web", "-n", namespace, "--as=viewer"); code != 3 || !strings.Contains(errors, "forbidden") {
-		t.Errorf("without any right: exit code %d, %q", code, errors)
+	if code, _, failure := kubectlNginx(t, "status", "web", "-n", namespace, "--as=viewer"); code != 3 || !strings.Contains(failure, "forbidden") {
+		t.Errorf("without any right: exit code %d, %q", code, failure)
 	}
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "viewer"}
 	must(t, kube.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
@@ -112,9 +113,9 @@ func TestPluginRights(t *testing.T) {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "viewer"}},
 	}))
 	eventually(t, "the rights are in force", func() error {
-		code, output, errors := kubectlNginx(t, "status", "web", "-n", namespace, "--as=viewer")
+		code, output, failure := kubectlNginx(t, "status", "web", "-n", namespace, "--as=viewer")
 		if want := "Not shown, because you may not read it: controllerrevisions.apps, events.events.k8s.io, nginxbackups.backup.operator.example.com, horizontalpodautoscalers.autoscaling."; code != 2 || !strings.Contains(output, want) {
-			return fmt.Errorf("exit code %d: %s%s", code, output, errors)
+			return fmt.Errorf("exit code %d: %s%s", code, output, failure)
 		}
 		return nil
 	})
@@ -154,9 +155,9 @@ func TestPluginEdits(t *testing.T) {
 			must(t, get(t, nginx))
 			want := nginx.Spec.DeepCopy()
 			tt.want(want)
-			code, output, errors := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
-			if code != tt.code || !strings.Contains(output+errors, tt.says) {
-				t.Errorf("exit code %d, want %d: %s%s", code, tt.code, output, errors)
+			code, output, failure := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
+			if code != tt.code || !strings.Contains(output+failure, tt.says) {
+				t.Errorf("exit code %d, want %d: %s%s", code, tt.code, output, failure)
 			}
 			must(t, get(t, nginx))
 			if diff := cmp.Diff(want, &nginx.Spec); diff != "" {
@@ -184,8 +185,8 @@ func TestPluginReport(t *testing.T) {
 		return nil
 	})
 	file := filepath.Join(t.TempDir(), "report.tar.gz")
-	if code, output, errors := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "look at it before you send it") {
-		t.Fatalf("exit code %d: %s%s", code, output, errors)
+	if code, output, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "look at it before you send it") {
+		t.Fatalf("exit code %d: %s%s", code, output, failure)
 	}
 	files := untar(t, file)
 	for _, name := range []string{"nginxoperator.yaml", "deployment.yaml", "configmap.yaml", "controllerrevision.yaml", "status.txt", "explain.txt", "history.txt"} {
@@ -198,8 +199,8 @@ func TestPluginReport(t *testing.T) {
 			t.Errorf("%s has a secret:\n%s", name, text)
 		}
 	}
-	if code, _, errors := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 1 || !strings.Contains(errors, "exists") {
-		t.Errorf("a file is replaced: exit code %d, %s", code, errors)
+	if code, _, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 1 || !strings.Contains(failure, "exists") {
+		t.Errorf("a file is replaced: exit code %d, %s", code, failure)
 	}
 }
 
@@ -214,7 +215,7 @@ func untar(t *testing.T, name string) map[string]string {
 	files := map[string]string{}
 	for archive := tar.NewReader(plain); ; {
 		header, err := archive.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return files
 		}
 		must(t, err)

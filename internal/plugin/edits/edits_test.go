@@ -91,13 +91,8 @@ func TestMaintenance(t *testing.T) {
 		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5))},
 	}
 	n := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *declared.DeepCopy()}
-	target := Target{NginxOperator: n}
-	if _, err := maintenance(target, []string{"off"}); err == nil || !strings.Contains(err.Error(), "not in maintenance") {
-		t.Errorf("off at first: %v", err)
-	}
-	if _, err := maintenance(target, []string{"on"}); err != nil {
-		t.Fatal(err)
-	}
+	maintain(t, n, "off", "not in maintenance")
+	maintain(t, n, "on", "")
 	text := string(n.Spec.Config.Files["maintenance.conf"])
 	for _, want := range []string{"listen 80 default_server proxy_protocol;", "listen [::]:8443 default_server ssl;", "ssl_certificate /etc/nginx/tls/site/tls.crt;", "return 503"} {
 		if !strings.Contains(text, want) {
@@ -107,25 +102,32 @@ func TestMaintenance(t *testing.T) {
 	if n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
 		t.Errorf("the answers are compared with what they were: %+v", n.Spec)
 	}
-	if _, err := maintenance(target, []string{"on"}); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("on again: %v", err)
-	}
-	if _, err := maintenance(target, []string{"off"}); err != nil {
-		t.Fatal(err)
-	}
+	maintain(t, n, "on", "already")
+	maintain(t, n, "off", "")
 	if diff := cmp.Diff(declared, n.Spec); diff != "" || len(n.Annotations) != 0 {
 		t.Errorf("annotations %v; -declared +restored:\n%s", n.Annotations, diff)
 	}
-	for name, tt := range map[string]struct {
+}
+
+// maintain begins or ends a maintenance, or expects an error.
+func maintain(t *testing.T, n *v1alpha2.NginxOperator, argument, want string) {
+	t.Helper()
+	_, err := maintenance(Target{NginxOperator: n}, []string{argument})
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("maintenance %s: %v, want %q", argument, err, want)
+	}
+}
+
+// TestNoMaintenance: what cannot be answered with 503, or could not be restored, is refused.
+func TestNoMaintenance(t *testing.T) {
+	for _, tt := range []struct {
 		spec v1alpha2.NginxOperatorSpec
 		want string
 	}{
-		"UDP":            {v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "dns", Port: 53, Protocol: "UDP"}}}, "port dns is UDP"},
-		"no certificate": {v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "https", Port: 443}}, Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web"}}}, "spec.tls has none"},
-		"too large":      {v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": v1alpha2.ConfigFile(strings.Repeat("#", maxBefore))}}}, "too large"},
+		{v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "dns", Port: 53, Protocol: "UDP"}}}, "port dns is UDP"},
+		{v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "https", Port: 443}}, Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web"}}}, "spec.tls has none"},
+		{v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": v1alpha2.ConfigFile(strings.Repeat("#", maxBefore))}}}, "too large"},
 	} {
-		if _, err := maintenance(Target{NginxOperator: &v1alpha2.NginxOperator{Spec: tt.spec}}, []string{"on"}); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		maintain(t, &v1alpha2.NginxOperator{Spec: tt.spec}, "on", tt.want)
 	}
 }

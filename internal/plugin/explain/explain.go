@@ -27,6 +27,8 @@ type Explanation struct {
 	Causes []Cause `json:"causes,omitempty"`
 	// Pods are not ready.
 	Pods []Pod `json:"pods,omitempty"`
+	// Forbidden are the resources that the user may not read, and that might tell more.
+	Forbidden []string `json:"forbidden,omitempty"`
 }
 
 // Cause is one cause.
@@ -76,7 +78,7 @@ func Explain(a *view.Application) Explanation {
 	}
 	e.Causes = append(e.Causes, causes(n)...)
 	e.Causes = append(e.Causes, notes(n)...)
-	e.Pods = notReady(a.Pods)
+	e.Pods, e.Forbidden = notReady(a.Pods), a.Forbidden
 	return e
 }
 

@@ -11,7 +11,10 @@ import (
 	"strconv"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -33,7 +36,7 @@ func (c *Client) dial(ctx context.Context, pod client.ObjectKey) (net.Conn, erro
 	}
 	connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 	if err != nil {
-		return nil, fmt.Errorf("forward a port to pod %s: %w", pod.Name, err)
+		return nil, c.explainForward(ctx, pod, err)
 	}
 	conn, err := open(connection)
 	if err != nil {
@@ -45,6 +48,18 @@ func (c *Client) dial(ctx context.Context, pod client.ObjectKey) (net.Conn, erro
 		return nil, ctx.Err()
 	}
 	return conn, nil
+}
+
+// explainForward returns why a port cannot be forwarded. The error of an upgrade does not have the status of the API server.
+func (c *Client) explainForward(ctx context.Context, pod client.ObjectKey, err error) error {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Namespace: pod.Namespace, Verb: "create", Resource: "pods", Subresource: "portforward", Name: pod.Name,
+	}}}
+	path := "/apis/" + authorizationv1.SchemeGroupVersion.String() + "/selfsubjectaccessreviews"
+	if failed := c.rest.Post().AbsPath(path).Body(review).Do(ctx).Into(review); failed == nil && !review.Status.Allowed {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods/portforward"}, pod.Name, errors.New("you may not create it"))
+	}
+	return fmt.Errorf("forward a port to pod %s: %w", pod.Name, err)
 }
 
 // newDialer returns a dialer that uses a WebSocket, or SPDY with API servers and proxies that refuse WebSockets.

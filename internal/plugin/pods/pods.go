@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -147,6 +148,10 @@ func readAll(pod client.ObjectKey, body io.Reader) ([]byte, error) {
 
 // explain says what a user can do about an error.
 func explain(pod client.ObjectKey, err error) error {
+	if request := (&url.Error{}); errors.As(err, &request) {
+		// Its address is the same for all pods.
+		err = request.Err
+	}
 	switch {
 	case apierrors.IsForbidden(err):
 		return err

@@ -21,14 +21,21 @@ func (p Printer) Explain(e explain.Explanation) error {
 			return err
 		}
 	}
-	if len(e.Pods) == 0 {
+	if err := p.podsNotReady(e.Pods); err != nil {
+		return err
+	}
+	return p.forbidden(e.Forbidden)
+}
+
+func (p Printer) podsNotReady(pods []explain.Pod) error {
+	if len(pods) == 0 {
 		return nil
 	}
 	t, err := p.section("POD NOT READY", "NODE", "WHY")
 	if err != nil {
 		return err
 	}
-	for _, pod := range e.Pods {
+	for _, pod := range pods {
 		t.row(pod.Name, pod.Node, pod.Message)
 	}
 	return t.print()

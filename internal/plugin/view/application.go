@@ -37,8 +37,7 @@ type Application struct {
 	Forbidden []string `json:"forbidden,omitempty"`
 }
 
-// ReadApplication reads an application with what belongs to it. What the user may not read is left out, and named. A nil
-// Measurer leaves out the traffic.
+// ReadApplication reads an application with what belongs to it. What the user may not read is left out, and named.
 func ReadApplication(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, measurer Measurer) (*Application, error) {
 	a := &Application{Nginx: *nginx}
 	var pods []corev1.Pod
@@ -57,23 +56,26 @@ func ReadApplication(ctx context.Context, c client.Client, nginx *v1alpha2.Nginx
 	return a, a.Complete(ctx, c, measurer, a.Zones)
 }
 
-// Complete adds what no watch reports: backups, scalers, the zones that are not known yet, and the traffic unless measurer is nil.
+// ReadReasons reads an application with what says why it is not ready.
+func ReadReasons(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) (*Application, error) {
+	a := &Application{Nginx: *nginx}
+	return a, a.read(ctx, part{"pods", func(ctx context.Context) (err error) { a.Pods, err = ReadPods(ctx, c, nginx); return err }})
+}
+
+// Complete adds what no watch reports: backups, scalers, the traffic, and the zones that are not known yet.
 func (a *Application) Complete(ctx context.Context, c client.Client, measurer Measurer, zones map[string]string) error {
-	parts := []part{
-		{"nodes", func(ctx context.Context) error { return addZones(ctx, c, a.Pods, zones) }},
-		{"nginxbackups.backup.operator.example.com", func(ctx context.Context) (err error) {
+	return a.read(ctx,
+		part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, a.Pods); return err }},
+		part{"nodes", func(ctx context.Context) error { return addZones(ctx, c, a.Pods, zones) }},
+		part{"nginxbackups.backup.operator.example.com", func(ctx context.Context) (err error) {
 			a.Backups, err = ReadBackups(ctx, c, a.Nginx.Namespace, a.Nginx.Name)
 			if meta.IsNoMatchError(err) {
 				return nil
 			}
 			return err
 		}},
-		{"horizontalpodautoscalers.autoscaling", func(ctx context.Context) (err error) { a.Scalers, err = readScalers(ctx, c, &a.Nginx); return err }},
-	}
-	if measurer != nil {
-		parts = append(parts, part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, a.Pods); return err }})
-	}
-	return a.read(ctx, parts...)
+		part{"horizontalpodautoscalers.autoscaling", func(ctx context.Context) (err error) { a.Scalers, err = readScalers(ctx, c, &a.Nginx); return err }},
+	)
 }
 
 // readScalers returns the autoscalers of an application.
