@@ -78,8 +78,8 @@ var groups = map[string]string{
 	"horizontalpodautoscalers": "autoscaling",
 }
 
-// grant gives a user exactly these rights: those for nodes in the cluster, all others in the namespace.
-func grant(t *testing.T, namespace, user string, rights []string) {
+// permit gives a user exactly these rights: those for nodes in the cluster, all others in the namespace.
+func permit(t *testing.T, namespace, user string, rights []string) {
 	t.Helper()
 	var rules, clusterRules []rbacv1.PolicyRule
 	for _, right := range rights {
@@ -147,7 +147,7 @@ func TestPluginRights(t *testing.T) {
 				if j >= 0 {
 					rights = slices.Delete(rights, j, j+1)
 				}
-				grant(t, namespace, namespace+"-"+user, rights)
+				permit(t, namespace, namespace+"-"+user, rights)
 				// A new right takes effect within a second.
 				poll.Eventually(t, row.command+" with "+strings.Join(rights, "; "), func() error {
 					command := slices.Concat(arguments, []string{"-n", namespace, "--as=" + namespace + "-" + user})
