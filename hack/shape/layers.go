@@ -28,7 +28,8 @@ var layers = [][]string{
 		"apply", "status"},
 	{"nginx/pipeline", "nginx/migration", "cache/status", "backup/controller", "backup/metrics",
 		"controller", "migration"},
-	{"nginx/controller", "cache/controller", "cache/purgecontroller"},
+	{"nginx/controller", "cache/controller", "cache/purgecontroller", "plugin/importer", "plugin/lint"},
+	{"plugin/nginxtest"},
 	{"manager", "plugin", "operator"},
 }
 

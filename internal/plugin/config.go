@@ -18,8 +18,8 @@ import (
 	"example.com/nginx-operator/internal/plugin/view"
 )
 
-// errRejected means that nginx refuses a configuration. The output says why.
-var errRejected = errors.New("nginx refuses the configuration")
+// errRejected means that a configuration or a manifest would be refused. The output says why.
+var errRejected = errors.New("refused")
 
 func newConfig(c *cluster) *cobra.Command {
 	cmd := &cobra.Command{

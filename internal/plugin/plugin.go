@@ -50,7 +50,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
-	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConfig(c), newExplain(c), newTop(c), newLogs(c), newCerts(c), newDiff(c), newBackups(c), newBackup(c), newRestore(c), newReport(c, version), newConsole(c))
+	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConfig(c), newExplain(c), newTop(c), newLogs(c), newCerts(c), newDiff(c), newBackups(c), newBackup(c), newRestore(c), newReport(c, version), newConsole(c), newImport(c), newLint())
 	addEdits(cmd, c)
 	return cmd
 }

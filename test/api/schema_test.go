@@ -9,7 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/internal/plugin/lint"
 )
+
+// checkLint checks that kubectl nginx lint refuses what the API server refuses. What it says of an accepted one is about
+// the files of the configuration only.
+func checkLint(t *testing.T, obj *unstructured.Unstructured, refused bool) {
+	t.Helper()
+	text, err := obj.MarshalJSON()
+	must(t, err)
+	report, err := lint.Check(t.Context(), []lint.Document{{Name: "object", Text: text}}, nil)
+	must(t, err)
+	if refused && !report.Refused() {
+		t.Errorf("lint accepts it")
+	}
+	for _, p := range report.Problems {
+		if !refused && !p.Warning && !strings.HasPrefix(p.Field, "spec.config.files") {
+			t.Errorf("lint refuses it: %s", p)
+		}
+	}
+}
 
 // TestSchema: the API server accepts valid specs and rejects others with a message that says what
 // to change.
@@ -164,6 +184,7 @@ func TestSchema(t *testing.T) {
 			if tt.object != "" {
 				obj.SetName(tt.object)
 			}
+			checkLint(t, obj, tt.want != "")
 			err := kube.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict"))
 			switch {
 			case tt.want == "" && err != nil:

@@ -44,6 +44,7 @@ func measurements() []measurement {
 		{"changes", "how soon changed configurations are served: of 1,000 applications in a minute, and of one with 10 and 100 pods", needsAssets, measureChanges},
 		{"unreachable", "how soon one application's change is served while the pods of 20 others do not answer", needsAssets, measureUnreachable},
 		{"large-config", "whether a configuration with a million lines of data is loaded: time, memory of process 1", needsImages, measureLargeConfig},
+		{"cli", "kubectl nginx among 10,000 objects: time of commands, lag of status -w, requests", needsAssets, measureCLI},
 		{"console", "the console among 10,000 objects in a browser: time, memory, lag, requests of each view", needsChromium, measureConsole},
 		{"migration", "1,000 objects stored as v1alpha1 are stored as v1alpha2, with the command killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},

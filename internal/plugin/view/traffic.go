@@ -32,7 +32,7 @@ const (
 	// window is the time whose traffic is shown, in seconds.
 	window = 60
 	// patience is how long a pod may take to say what it has measured.
-	patience = 2 * time.Second
+	patience = time.Second
 )
 
 // readTraffic reads the traffic of pods.

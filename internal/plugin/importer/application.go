@@ -1,0 +1,85 @@
+package importer
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// These bound the files within an NginxOperator; more or larger ones are in a ConfigMap.
+const (
+	maxInlineFiles = 64
+	maxInlineBytes = 128 << 10
+)
+
+func newApplication(name, namespace string) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: "NginxOperator"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+	}
+}
+
+// store puts the files into the application, or into a ConfigMap of their own if they are many.
+func (r *Result) store(app *v1alpha2.NginxOperator, files map[string]string) {
+	total := 0
+	for name, text := range files {
+		total += len(name) + len(text)
+	}
+	if app.Spec.Config == nil {
+		app.Spec.Config = &v1alpha2.Config{}
+	}
+	if len(files) <= maxInlineFiles && total <= maxInlineBytes {
+		app.Spec.Config.Files = map[string]v1alpha2.ConfigFile{}
+		for name, text := range files {
+			app.Spec.Config.Files[name] = v1alpha2.ConfigFile(text)
+		}
+		return
+	}
+	name := app.Name + "-files"
+	app.Spec.Config.ConfigMap = &v1alpha2.ConfigMapReference{Name: name}
+	r.ConfigMaps = append(r.ConfigMaps, &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: app.Namespace},
+		Data:       files,
+	})
+}
+
+// secretDir is where the pods have the files that are not for a ConfigMap.
+const secretDir = "/etc/nginx-files"
+
+// mountSecretFiles mounts a Secret with the files that the configuration names and the manifests cannot contain.
+func (c *conf) mountSecretFiles(app *v1alpha2.NginxOperator) {
+	if len(c.secretFiles) == 0 {
+		return
+	}
+	name := app.Name + "-files"
+	if app.Spec.PodTemplate == nil {
+		app.Spec.PodTemplate = &v1alpha2.PodTemplate{}
+	}
+	t := app.Spec.PodTemplate
+	t.Volumes = append(t.Volumes, v1alpha2.Volume{Name: "files", Secret: &corev1.SecretVolumeSource{SecretName: name}})
+	t.VolumeMounts = append(t.VolumeMounts, v1alpha2.VolumeMount{Name: "files", MountPath: secretDir})
+	t.ReloadOn = append(t.ReloadOn, "files")
+	command := []string{"kubectl create secret generic " + name}
+	for _, key := range slices.Sorted(maps.Keys(c.secretFiles)) {
+		command = append(command, "--from-file="+shellWord(key+"="+c.secretFiles[key]))
+	}
+	c.review.step("Create the Secret with the files that the configuration names: %s", strings.Join(command, " "))
+}
+
+// secretFile returns the path in the pods of a file that is not for a ConfigMap.
+func (c *conf) secretFile(original string) string {
+	key := flatName(path.Base(original))
+	for i := 2; c.secretFiles[key] != "" && c.secretFiles[key] != original; i++ {
+		key = fmt.Sprintf("%d-%s", i, flatName(path.Base(original)))
+	}
+	c.secretFiles[key] = original
+	return secretDir + "/" + key
+}

@@ -1,0 +1,133 @@
+package importer
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"example.com/nginx-operator/test/golden"
+)
+
+// same keeps a text as it is: golden files have the control characters of their input, if there are any.
+func same(text string) string { return text }
+
+// compareGolden compares the manifests and the review with golden files.
+func compareGolden(t *testing.T, name string, r *Result) {
+	t.Helper()
+	var manifests, review bytes.Buffer
+	if err := r.Write(&manifests, "yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Review.Write(&review, true, same); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, filepath.Join("testdata", "golden", name+".yaml"), manifests.String())
+	golden.Compare(t, filepath.Join("testdata", "golden", name+".review"), review.String())
+}
+
+// importFolder imports a folder as the command does.
+func importFolder(t *testing.T, folder fs.FS, o Options) *Result {
+	t.Helper()
+	main, err := FindMain(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Config(Folder{Config: folder}, main, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := result.ReviewFiles(folder); err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestConfigGolden(t *testing.T) {
+	folders, err := os.ReadDir(filepath.Join("testdata", "conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range folders {
+		t.Run(entry.Name(), func(t *testing.T) {
+			folder := os.DirFS(filepath.Join("testdata", "conf", entry.Name()))
+			compareGolden(t, "conf-"+entry.Name(), importFolder(t, folder, Options{Name: entry.Name()}))
+		})
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		files Map
+		want  string
+	}{
+		"no file":       {Map{}, "/etc/nginx/nginx.conf: file does not exist"},
+		"empty":         {Map{"/etc/nginx/nginx.conf": "# nothing"}, "nginx.conf has no directives"},
+		"not ended":     {Map{"/etc/nginx/nginx.conf": "http {\n"}, `nginx.conf:1: the block of "http" does not end`},
+		"bad include":   {Map{"/etc/nginx/nginx.conf": "http { include a; }", "/etc/nginx/a": "b"}, `a:1: "b" is not ended by ";"`},
+		"a snippet":     {Map{"/etc/nginx/nginx.conf": "location / {}"}, `"location" belongs into a server block`},
+		"no UTF-8":      {Map{"/etc/nginx/nginx.conf": "# caf\xe9\nevents {}"}, "nginx.conf is not in UTF-8"},
+		"a character":   {Map{"/etc/nginx/nginx.conf": "events {}\n# \u009b"}, "nginx.conf:2: there is a control character (U+009B)"},
+		"a private key": {Map{"/etc/nginx/nginx.conf": "# -----BEGIN PRIVATE KEY-----"}, "contains a private key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Config(tt.files, []string{"/etc/nginx/nginx.conf"}, Options{})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Config() error = %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestManyFiles: more files than an NginxOperator can hold are in a ConfigMap.
+func TestManyFiles(t *testing.T) {
+	source := Map{"/etc/nginx/nginx.conf": "events {} http { include sites/*; }"}
+	for i := range maxInlineFiles {
+		source[fmt.Sprintf("/etc/nginx/sites/%02d", i)] = fmt.Sprintf("server { listen %d; }", 8000+i)
+	}
+	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{Name: "many"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := result.Applications[0]
+	if len(result.ConfigMaps) != 1 || len(result.ConfigMaps[0].Data) != maxInlineFiles+1 || app.Spec.Config.ConfigMap.Name != result.ConfigMaps[0].Name {
+		t.Errorf("%d ConfigMaps, config %+v", len(result.ConfigMaps), app.Spec.Config)
+	}
+	if len(app.Spec.Ports) != maxPorts || result.Review.Count(KindDirective, NotCarried) != maxInlineFiles-maxPorts {
+		t.Errorf("%d ports, %d directives are not carried over", len(app.Spec.Ports), result.Review.Count(KindDirective, NotCarried))
+	}
+}
+
+// TestRoot: with a root, files outside of the folder of nginx.conf are found, and without one they are named.
+func TestRoot(t *testing.T) {
+	config := fstest.MapFS{"nginx.conf": {Data: []byte("events {} http { include /etc/letsencrypt/options.conf; ssl_dhparam /etc/ssl/dh.pem; server { listen 443 ssl; } }")}}
+	root := fstest.MapFS{"etc/letsencrypt/options.conf": {Data: []byte("ssl_protocols TLSv1.3;")}, "etc/ssl/dh.pem": {Data: []byte("-----BEGIN PRIVATE KEY-----")}}
+	for name, tt := range map[string]struct {
+		source  Source
+		files   int
+		missing bool
+	}{
+		"with":    {Folder{Config: config, Root: root}, 2, false},
+		"without": {Folder{Config: config}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := Config(tt.source, []string{"/etc/nginx/nginx.conf"}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := result.Applications[0].Spec.Config.Files
+			if len(text) != tt.files || (result.Review.Count(KindDirective, NotCarried) > 0) != tt.missing {
+				t.Errorf("files %v, review %v", text, result.Review.Items)
+			}
+			for name, content := range text {
+				if strings.Contains(string(content), "PRIVATE KEY") {
+					t.Errorf("%s has a private key", name)
+				}
+			}
+		})
+	}
+}
