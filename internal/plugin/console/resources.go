@@ -100,6 +100,13 @@ func (f *applicationFeed) read() (parts []page.Part, complete bool) {
 	return append(page.Parts(o), page.Part{Name: "lost", Data: f.reasons()}), true
 }
 
+// missing reports whether the application does not exist.
+func (f *applicationFeed) missing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.nginx) == 0
+}
+
 // values returns the objects of a map. Their order does not matter: the page sorts them.
 func values[T any](of map[string]T) []T { return slices.Collect(maps.Values(of)) }
 

@@ -44,7 +44,11 @@ class ApplicationView {
       state: this.shared.state,
       failed: this.shared.failed,
     });
-    return () => { this.stream.close(); this.traffic.close(); };
+    return () => {
+      this.stream.close();
+      this.traffic.close();
+      this.main.classList.remove('is-missing');
+    };
   }
 
   build() {
@@ -76,6 +80,7 @@ class ApplicationView {
     if (part === 'missing') {
       replace(this.summary, h('p', {class: 'banner notReady', role: 'alert'}, 'This application does not exist.'));
       this.main.classList.add('is-missing');
+      this.main.dataset.complete = 'true';
     } else if (part === 'summary') {
       this.main.classList.remove('is-missing');
       replace(this.summary, renderSummary(data));

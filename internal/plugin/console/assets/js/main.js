@@ -43,30 +43,33 @@ function showNoToken() {
       h('code', {}, 'kubectl nginx console'), ' prints the URL when it starts.')));
 }
 
+const applicationOf = (address) => /^#\/applications\/([^/]+)\/([^/]+)$/.exec(address);
+
 // route shows the view of the address.
 function route() {
   leave();
   leave = () => {};
-  const match = /^#\/applications\/([^/]+)\/([^/]+)$/.exec(location.hash);
+  shared.shown = location.hash;
+  const match = applicationOf(location.hash);
   leave = match
     ? showApplication(main, shared, decodeURIComponent(match[1]), decodeURIComponent(match[2]))
     : showFleet(main, shared);
 }
 
 async function start() {
-  const [settings, session] = await Promise.allSettled([get('/api/settings'), hasToken() ? get('/api/session') : undefined]);
-  if (settings.status === 'rejected') throw settings.reason;
-  shared.settings = settings.value;
+  const session = hasToken() ? get('/api/session') : undefined;
+  session?.catch(() => {}); // It is awaited below.
+  shared.settings = await get('/api/settings');
   document.getElementById('cluster').textContent = shared.settings.cluster;
-  if (!hasToken()) {
+  if (!session) {
     showNoToken();
-  } else if (session.status === 'rejected') {
-    showFailure(session.reason);
-  } else {
-    shared.session = session.value;
-    document.getElementById('user').textContent = shared.session.user;
-    route();
+    return;
   }
+  // The fleet needs no session, and the sooner its stream begins, the sooner it is there.
+  if (!applicationOf(location.hash)) route();
+  shared.session = await session;
+  document.getElementById('user').textContent = shared.session.user;
+  if (shared.shown !== location.hash) route();
 }
 
 takeToken();
@@ -83,7 +86,7 @@ window.addEventListener('hashchange', () => {
     start().catch(showFailure);
     return;
   }
-  if (shared.session.edits) {
+  if (shared.session.edits || !applicationOf(location.hash)) {
     route();
     main.focus({preventScroll: true});
   }
