@@ -32,14 +32,7 @@ func TestCorpus(t *testing.T) {
 
 func (p *Pod) refuses(c badconfig.Case, good string) {
 	p.t.Helper()
-	before, err := p.status()
-	must(p.t, err)
-	tested := p.testConfig(c.Files)
-	after, err := p.status()
-	must(p.t, err)
-	if outcome(after, tested.Revision) != nil || slices.Contains(after.Available, tested.Revision) || after.Reloads != before.Reloads || after.Serving != good {
-		p.t.Errorf("a user's test has left traces: %+v", after)
-	}
+	tested := p.testsWithoutTrace(c, good)
 	revision := p.roll(c.Files)
 	found := p.outcome(revision, func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed || failed(r) })
 	p.agrees(c, tested, found)
@@ -61,6 +54,20 @@ func (p *Pod) refuses(c badconfig.Case, good string) {
 		p.t.Fatalf("nginx answers %d %q (%v)", code, body, err)
 	}
 	p.serves(good)
+}
+
+// testsWithoutTrace has the pod test a configuration for a user, and checks that nothing of it stays.
+func (p *Pod) testsWithoutTrace(c badconfig.Case, good string) instanceapi.ConfigTest {
+	p.t.Helper()
+	before, err := p.status()
+	must(p.t, err)
+	tested := p.testConfig(c.Files)
+	after, err := p.status()
+	must(p.t, err)
+	if outcome(after, tested.Revision) != nil || slices.Contains(after.Available, tested.Revision) || after.Reloads != before.Reloads || after.Serving != good {
+		p.t.Errorf("a user's test has left traces: %+v", after)
+	}
+	return tested
 }
 
 // agrees checks that a user's test has the verdict of a change. Only a running nginx notices that a zone of its shared memory

@@ -9,20 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRead: a file takes the place of one of the served files, and a folder or a manifest is the whole configuration.
-func TestRead(t *testing.T) {
+// folderOf writes files to a new folder.
+func folderOf(t *testing.T, files map[string]string) string {
+	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"site.conf":       "new",
-		"all/a.conf":      "a",
-		"all/page.html":   "p",
-		"nested/b/c.conf": "c",
-		"app.yaml":        "kind: Service\n---\nkind: NginxOperator\nspec: {config: {files: {x.conf: x}}}\n",
-		"map.yml":         "kind: ConfigMap\ndata: {y.conf: why}\n",
-		"none.yaml":       "kind: Service\n",
-		"bad.yaml":        "kind: [\n",
-		"big.conf":        strings.Repeat("#", maxBytes+1),
-	} {
+	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 			t.Fatal(err)
@@ -31,6 +22,18 @@ func TestRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// TestRead: a file takes the place of one of the served files, and a folder or a manifest is the whole configuration.
+func TestRead(t *testing.T) {
+	dir := folderOf(t, map[string]string{
+		"site.conf":     "new",
+		"all/a.conf":    "a",
+		"all/page.html": "p",
+		"app.yaml":      "kind: Service\n---\nkind: NginxOperator\nspec: {config: {files: {x.conf: x}}}\n",
+		"map.yml":       "kind: ConfigMap\ndata: {y.conf: why}\n",
+	})
 	served := map[string]string{"site.conf": "old", "other.conf": "o"}
 	for path, want := range map[string]map[string]string{
 		"site.conf": {"site.conf": "new", "other.conf": "o"},
@@ -47,6 +50,19 @@ func TestRead(t *testing.T) {
 	if err != nil || got.Files["z.conf"] != "z" || len(got.Files) != 1 {
 		t.Errorf("the standard input: %v, %v", got, err)
 	}
+	if served["site.conf"] != "old" {
+		t.Error("the served files are changed")
+	}
+}
+
+// TestUnreadable: what is no configuration is refused with what to change.
+func TestUnreadable(t *testing.T) {
+	dir := folderOf(t, map[string]string{
+		"nested/b/c.conf": "c",
+		"none.yaml":       "kind: Service\n",
+		"bad.yaml":        "kind: [\n",
+		"big.conf":        strings.Repeat("#", maxBytes+1),
+	})
 	for path, want := range map[string]string{
 		"nested":    "a configuration is flat",
 		"none.yaml": "has no NginxOperator with spec.config.files and no ConfigMap",
@@ -54,11 +70,8 @@ func TestRead(t *testing.T) {
 		"big.conf":  "which no configuration can be",
 		"missing":   "no such file",
 	} {
-		if _, err := Read(filepath.Join(dir, path), nil, served); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(filepath.Join(dir, path), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
-	}
-	if served["site.conf"] != "old" {
-		t.Error("the served files are changed")
 	}
 }
