@@ -152,8 +152,8 @@ test-store: $(VERSITYGW) ## Run the backup store tests with a real S3 server
 
 # A suite has two parts: `make test` runs the main one, and `make test-all` the rest.
 # SELECT holds the flags that select a part; without it, the whole suite runs.
-API_REST := AtEach|KilledWhileCorrecting|TestHostile|TestTwoVersionsAtOnce|TestRenewPods
-INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads
+API_REST := AtEach|KilledWhileCorrecting|TestHostile|TestTwoVersionsAtOnce|TestRenewPods|TestLife\b
+INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads|TestLint\b
 NGINX_OTHERS := bookworm|forky
 E2E_MAIN := TestFirstManifest|TestSample|TestHardening|TestV1Alpha1|TestReferenced|TestBadConfiguration|TestFirstConfigurationBad$(\
 )|TestCertificateRotation|TestChangeImage|TestBadImage\b|TestCanaryKeepsServing|TestChecks|TestDrain|TestScale\b|TestAutoscaler$(\
