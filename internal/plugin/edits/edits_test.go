@@ -103,6 +103,9 @@ func TestMaintenance(t *testing.T) {
 		t.Errorf("the answers are compared with what they were: %+v", n.Spec)
 	}
 	maintain(t, n, "on", "already")
+	changed := n.DeepCopy()
+	changed.Spec.Config.Files["new.conf"] = "server {}"
+	maintain(t, changed, "off", "was changed during the maintenance")
 	maintain(t, n, "off", "")
 	if diff := cmp.Diff(declared, n.Spec); diff != "" || len(n.Annotations) != 0 {
 		t.Errorf("annotations %v; -declared +restored:\n%s", n.Annotations, diff)

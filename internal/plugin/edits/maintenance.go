@@ -17,6 +17,9 @@ import (
 // annotationMaintenance holds what an application declares when its maintenance is over.
 const annotationMaintenance = "operator.example.com/before-maintenance"
 
+// maintenanceFile is the only file of the configuration meanwhile.
+const maintenanceFile = "maintenance.conf"
+
 // maxBefore bounds the annotation, in bytes: all annotations of an object together may have 256 KiB.
 const maxBefore = 200 << 10
 
@@ -67,7 +70,7 @@ func beginMaintenance(n Target) (string, error) {
 		return "", fmt.Errorf("%s cannot be put into maintenance: %w", n.Name, err)
 	}
 	n.annotate(annotationMaintenance, string(encoded))
-	n.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"maintenance.conf": v1alpha2.ConfigFile(page)}}
+	n.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{maintenanceFile: v1alpha2.ConfigFile(page)}}
 	// All answers are 503 on purpose.
 	n.Spec.Checks, n.Spec.Readiness = nil, nil
 	if n.Spec.Rollout == nil {
@@ -81,6 +84,9 @@ func endMaintenance(n Target) (string, error) {
 	text := n.Annotations[annotationMaintenance]
 	if text == "" {
 		return "", fmt.Errorf("%s is not in maintenance", n.Name)
+	}
+	if n.Spec.Config == nil || len(n.Spec.Config.Files) != 1 || n.Spec.Config.Files[maintenanceFile] == "" {
+		return "", fmt.Errorf("spec.config of %s was changed during the maintenance, and would be lost: remove the annotation %s to keep it", n.Name, annotationMaintenance)
 	}
 	var before beforeMaintenance
 	if err := json.Unmarshal([]byte(text), &before); err != nil {
