@@ -1,5 +1,7 @@
 package v1alpha2
 
+import "strconv"
+
 // What other programs may rely on in addition to the fields: labels and annotations of an
 // NginxOperator and of the objects that the operator creates for it. They stay the same from
 // release to release.
@@ -19,6 +21,12 @@ const (
 	AnnotationGatePrefix = "gate.operator.example.com/"
 	// AnnotationPromote ends a canary: other clients set the annotation on an NginxOperator. Its value
 	// is the number of the ControllerRevision that is being rolled out, or, if only the configuration
-	// changes, its revision, as in status.config.
+	// changes, PromotedConfig.
 	AnnotationPromote = "operator.example.com/promote"
 )
+
+// PromotedConfig is the value of AnnotationPromote for a configuration: its revision, as in status.config,
+// and the number of the revision that served before, as in status.revision.
+func PromotedConfig(config string, after int64) string {
+	return config + "@" + strconv.FormatInt(after, 10)
+}

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/outcome"
 	"example.com/nginx-operator/internal/plugin/screen"
 	"example.com/nginx-operator/internal/plugin/view"
 )
@@ -88,10 +90,13 @@ func (j *job) create(cmd *cobra.Command, c client.WithWatch, object client.Objec
 				return false, err
 			}
 		}
+		if completed.Status != metav1.ConditionTrue && outcome.Final(completed.Reason) {
+			return false, fmt.Errorf("%s cannot be completed: see above: %w", object.GetName(), errNotReady)
+		}
 		return completed.Status == metav1.ConditionTrue, nil
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("%s is not completed in time, and goes on: %w", object.GetName(), errNotReady)
+		return fmt.Errorf("%s has not finished within %s, and continues in the cluster: %w", object.GetName(), j.timeout, errNotReady)
 	}
 	return err
 }
@@ -156,6 +161,11 @@ func newRestore(c *cluster) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, namespace, err := c.connect()
 			if err != nil {
+				return err
+			}
+			if err := connected.Get(cmd.Context(), client.ObjectKey{Namespace: namespace, Name: args[0]}, &backupv1alpha1.NginxBackup{}); apierrors.IsNotFound(err) {
+				return fmt.Errorf("there is no backup %s in namespace %s: kubectl nginx backups -A lists all: %w", args[0], namespace, err)
+			} else if err != nil {
 				return err
 			}
 			restore := &backupv1alpha1.NginxRestore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: nameNow("restore")}}

@@ -18,8 +18,8 @@ func newCerts(c *cluster) *cobra.Command {
 	out := &output{}
 	cmd := &cobra.Command{
 		Use:   "certs [NAME]",
-		Short: "List certificates, the one that expires first before the others",
-		Long: "List the certificates of applications, the one that expires first before the others.\n\n" +
+		Short: "List certificates, soonest expiry first",
+		Long: "List the certificates of applications, soonest expiry first.\n\n" +
 			"Issuers, names and addresses are those that a pod reports, and need the right to get pods/proxy. No Secret is read.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

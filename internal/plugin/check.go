@@ -13,8 +13,8 @@ func newCheck(c *cluster, version string) *cobra.Command {
 	out := &output{}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check whether the cluster can have the operator, and whether the installed one works",
-		Long: "Check whether the cluster can have the operator, and whether the installed one works. Nothing is changed.\n\n" +
+		Short: "Check whether the operator can run on this cluster, and whether the installed one works",
+		Long: "Check whether the operator can run on this cluster, and whether the installed one works. Nothing is changed.\n\n" +
 			"The exit code is 0 if everything is in order, 2 if there are warnings only, and 1 if a check failed.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -112,7 +112,7 @@ func newConfigTest(c *cluster) *cobra.Command {
 		Short: "Test a local configuration with the nginx of the running pods, without making it live",
 		Long: "Test a local configuration with the nginx of the running pods, without making it live. Checks and variables are those of the application.\n\n" +
 			"The exit code is 0 if nginx accepts it, and 3 if nginx refuses it. A refusal that only a reload can find, such as another key of a zone of " +
-			"shared memory, is not found; a change would find it in the first pod, and take it back.",
+			"shared memory, is not found; a real change would fail in the first pod and be rolled back there.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
@@ -122,7 +122,12 @@ func newConfigTest(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return application.test(cmd, file)
+			err = application.test(cmd, file)
+			if apierrors.IsForbidden(err) {
+				// The exit code of a refusal is that of nginx.
+				return fmt.Errorf("the configuration is not tested: %s", err)
+			}
+			return err
 		},
 	}
 	addFileFlag(cmd, &file)
@@ -157,20 +162,24 @@ func (c *cluster) target(ctx context.Context, name string) (*target, error) {
 }
 
 // served returns the configurations that the pods serve, or the stable one, with a word to the user, if no pod can be queried.
+// Pods that do not answer are named.
 func (a *target) served(cmd *cobra.Command) ([]view.Config, error) {
-	found, err := view.ReadServed(cmd.Context(), a.query, a.pods)
-	why := ""
-	switch {
-	case apierrors.IsForbidden(err):
-		why = "you may not forward ports to pods (create pods/portforward)"
-	case errors.Is(err, pods.ErrTooOld):
-		why = err.Error()
-	case err != nil:
+	found, failures := view.ReadServed(cmd.Context(), a.query, view.ReadyPods(a.pods))
+	if err := cmd.Context().Err(); err != nil {
 		return nil, err
-	case len(found) == 0:
-		why = "there are no pods"
-	default:
+	}
+	if len(found) > 0 {
+		for _, err := range failures {
+			cmd.PrintErrf("not shown: %s\n", screen.Safe(err.Error()))
+		}
 		return found, nil
+	}
+	why := "no pod is ready"
+	for _, err := range failures {
+		why = err.Error()
+		if apierrors.IsForbidden(err) {
+			why = "you may not forward ports to pods (create pods/portforward)"
+		}
 	}
 	cmd.PrintErrf("This is the stable configuration, and not what each pod serves: %s.\n", screen.Safe(why))
 	stable, err := view.ReadStable(cmd.Context(), a.client, a.nginx)
@@ -200,9 +209,9 @@ func (a *target) test(cmd *cobra.Command, file string) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no pod of %s is ready to test a configuration: kubectl nginx explain %s -n %s: %w", a.nginx.Name, a.nginx.Name, a.nginx.Namespace, errNotReady)
 	}
-	served, err := view.ReadServed(cmd.Context(), a.query, chosen[:1])
-	if err != nil {
-		return err
+	served, failures := view.ReadServed(cmd.Context(), a.query, chosen[:1])
+	if len(failures) > 0 {
+		return failures[0]
 	}
 	config, err := local.Read(file, cmd.InOrStdin(), served[0].Files)
 	if err != nil {

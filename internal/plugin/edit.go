@@ -72,7 +72,7 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 					return err
 				}
 			}
-			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(target, args[1:]) }); err != nil {
+			if err := apply(cmd.Context(), connected, e, target, args[1:], cmd.OutOrStdout(), dryRun); err != nil {
 				return err
 			}
 			if !wait || dryRun {
@@ -92,9 +92,10 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 }
 
 // apply sends what a change makes of an object, and says what is done. Fields that other clients change meanwhile stay.
-func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, out io.Writer, dryRun bool, change func() (string, error)) error {
+func apply(ctx context.Context, c client.Client, e edits.Edit, target edits.Target, args []string, out io.Writer, dryRun bool) error {
+	nginx := target.NginxOperator
 	before := nginx.DeepCopy()
-	done, err := change()
+	done, err := e.Change(target, args)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 	if dryRun {
 		options, suffix = append(options, client.DryRunAll), " (dry run)"
 	}
-	if err := c.Patch(ctx, nginx, client.MergeFrom(before), options...); err != nil {
+	if err := c.Patch(ctx, nginx, e.Patch(before), options...); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%s: %s%s\n", nginx.Name, screen.Safe(done), suffix)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,7 @@ func newLogs(c *cluster) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs NAME",
 		Short: "Show the access and error logs of all pods, merged by time",
-		Long: "Show the access and error logs of all pods, merged by time. With --follow, pods that come are followed, too.\n\n" +
+		Long: "Show the access and error logs of all pods, merged by time. With --follow, pods that start later are included.\n\n" +
 			"What looks like a secret, such as the value of a parameter called token, is hidden, unless --raw is set. --status and --path " +
 			"understand nginx's usual log format, and JSON with nginx's names of variables.",
 		Args: cobra.ExactArgs(1),
@@ -67,20 +68,18 @@ func (l *logsCommand) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	l.options.Namespace, l.options.Application = nginx.Namespace, nginx.Name
-	unknown := 0
-	show := func(line logs.Line) error {
-		matches, known := l.filter.Matches(line.Text)
+	var unknown atomic.Int64
+	l.options.Keep = func(text string) bool {
+		matches, known := l.filter.Matches(text)
 		if !known {
-			unknown++
+			unknown.Add(1)
 		}
-		if !matches {
-			return nil
-		}
-		return l.print(cmd.OutOrStdout(), line)
+		return matches
 	}
+	show := func(line logs.Line) error { return l.print(cmd.OutOrStdout(), line) }
 	err = logs.Show(cmd.Context(), client, l.options, pods, show, func(text string) { cmd.PrintErrln(screen.Safe(text)) })
-	if unknown > 0 {
-		cmd.PrintErrf("%d lines are not shown, because they are not those of a request in a format that is understood.\n", unknown)
+	if n := unknown.Load(); n > 0 {
+		cmd.PrintErrf("%d lines are not shown, because they are not those of a request in a format that is understood.\n", n)
 	}
 	if errors.Is(err, context.Canceled) {
 		return nil

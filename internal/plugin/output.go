@@ -31,7 +31,7 @@ func (o *output) write(cmd *cobra.Command, found any, names []string, show func(
 		p.Wide = o.format == "wide"
 		return show(p)
 	case "json":
-		encoder := json.NewEncoder(out)
+		encoder := json.NewEncoder(escaping{out})
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(found)
 	case "yaml":

@@ -52,7 +52,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
-	addGroup(cmd, "Look:", newList(c), newStatus(c), newExplain(c), newTree(c), newTop(c), newLogs(c), newCerts(c), newConsole(c), newReport(c, version))
+	addGroup(cmd, "Inspect:", newList(c), newStatus(c), newExplain(c), newTree(c), newTop(c), newLogs(c), newCerts(c), newConsole(c), newReport(c, version))
 	addGroup(cmd, "Revisions and configurations:", newHistory(c), newDiff(c), newConfig(c))
 	addGroup(cmd, "Backups:", newBackups(c), newBackup(c), newRestore(c))
 	addGroup(cmd, "Manifests:", newImport(c), newLint())

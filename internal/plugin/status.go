@@ -2,9 +2,8 @@ package plugin
 
 import (
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/screen"
 	"example.com/nginx-operator/internal/plugin/view"
 )
@@ -39,7 +38,7 @@ func newStatus(c *cluster) *cobra.Command {
 			if err := show(found); err != nil {
 				return err
 			}
-			if !meta.IsStatusConditionTrue(found.Nginx.Status.Conditions, v1alpha2.ConditionReady) {
+			if ready := view.Reported(&found.Nginx); ready == nil || ready.Status != metav1.ConditionTrue {
 				return errShown
 			}
 			return nil

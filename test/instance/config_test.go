@@ -104,7 +104,7 @@ func TestNginxCannotQuery(t *testing.T) {
 		p := newPod(t, proxy).start(image, http80)
 		p.ready()
 		code, body, err := p.get(80, instanceapi.PathConfig)
-		if err != nil || code != http.StatusForbidden || !strings.Contains(body, "only a forwarded port leads here") {
+		if err != nil || code != http.StatusForbidden || !strings.Contains(body, "available only through kubectl port-forward") {
 			t.Errorf("nginx passes on %d %q (%v)", code, body, err)
 		}
 	})

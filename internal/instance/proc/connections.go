@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bufio"
 	"encoding/hex"
 	"net/netip"
 	"os"
@@ -15,7 +16,8 @@ import (
 // one: connections that the table of the kernel does not have count as the container's own.
 func (f FS) ClientInContainer(client, server netip.AddrPort) bool {
 	inode, uid, ok := f.findConnection(client, server)
-	if !ok {
+	// A socket that its process has closed has no inode any more.
+	if !ok || inode == "0" {
 		return true
 	}
 	entries, err := os.ReadDir(string(f))
@@ -33,17 +35,27 @@ func (f FS) ClientInContainer(client, server netip.AddrPort) bool {
 // findConnection finds the client's end of a connection in /proc/net/tcp
 // (https://docs.kernel.org/networking/proc_net_tcp.html).
 func (f FS) findConnection(client, server netip.AddrPort) (inode, uid string, ok bool) {
+	from, to := kernelForms(client), kernelForms(server)
 	for _, file := range tables["TCP"] {
-		text, err := os.ReadFile(filepath.Join(string(f), "net", file))
-		if err != nil {
-			// Without IPv6, its table is missing.
-			continue
+		if inode, uid, ok = findInTable(filepath.Join(string(f), "net", file), from, to); ok {
+			return inode, uid, true
 		}
-		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
-			if len(fields) >= 10 && slices.Contains(kernelForms(client), fields[1]) && slices.Contains(kernelForms(server), fields[2]) {
-				return fields[9], fields[7], true
-			}
+	}
+	return "", "", false
+}
+
+// findInTable reads a table line by line: with many connections, it is larger than the memory of the process should be.
+func findInTable(path string, from, to []string) (inode, uid string, ok bool) {
+	table, err := os.Open(path)
+	if err != nil {
+		// Without IPv6, its table is missing.
+		return "", "", false
+	}
+	defer func() { _ = table.Close() }()
+	for lines := bufio.NewScanner(table); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) >= 10 && slices.Contains(from, fields[1]) && slices.Contains(to, fields[2]) {
+			return fields[9], fields[7], true
 		}
 	}
 	return "", "", false

@@ -15,6 +15,7 @@ func TestClientInContainer(t *testing.T) {
 		four = "   0: 0100007F:9C40 0100007F:2399 01 00000000:00000000 00:00000000 00000000   101        0 4711 1 0000000000000000\n"
 		six  = "   0: 0000000000000000FFFF00000100007F:9C41 0000000000000000FFFF00000100007F:2399 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0\n"
 	)
+	const orphan = "   1: 0100007F:9C43 0100007F:2399 04 00000000:00000000 00:00000000 00000000     0        0 0 1 0\n"
 	server := netip.MustParseAddrPort("127.0.0.1:9113")
 	for name, tt := range map[string]struct {
 		client string
@@ -27,6 +28,7 @@ func TestClientInContainer(t *testing.T) {
 		"IPv6":                 {"127.0.0.1:40001", "4712", true},
 		"IPv6, of another":     {"[::ffff:127.0.0.1]:40001", "4711", false},
 		"unknown":              {"127.0.0.1:40002", "4713", true},
+		"closed":               {"127.0.0.1:40003", "4713", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -35,7 +37,7 @@ func TestClientInContainer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for file, text := range map[string]string{"tcp": "  sl  local_address\n" + four, "tcp6": six} {
+			for file, text := range map[string]string{"tcp": "  sl  local_address\n" + four + orphan, "tcp6": six} {
 				if err := os.WriteFile(filepath.Join(root, "net", file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}

@@ -29,13 +29,15 @@ func newConfigs(supervisor Supervisor) *configs {
 	return &configs{supervisor: supervisor, inContainer: proc.Root.ClientInContainer, answering: make(chan struct{}, 1)}
 }
 
+const onlyForwarded = "available only through kubectl port-forward: use kubectl nginx config"
+
 // only passes on the requests that come through a forwarded port, one at a time. Without the look at the client, a request
 // to an nginx that proxies to any address could get here.
 func (c *configs) only(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		client, server, ok := loopbackConnection(r)
-		if !ok || c.inContainer(client, server) {
-			answerText(w, http.StatusForbidden, "only a forwarded port leads here: use kubectl nginx config")
+		if !ok {
+			answerText(w, http.StatusForbidden, onlyForwarded)
 			return
 		}
 		select {
@@ -43,6 +45,11 @@ func (c *configs) only(handler http.HandlerFunc) http.HandlerFunc {
 			defer func() { <-c.answering }()
 		default:
 			answerText(w, http.StatusTooManyRequests, "another request is being answered: try again")
+			return
+		}
+		// Within the bound, because the look at all connections takes a while.
+		if c.inContainer(client, server) {
+			answerText(w, http.StatusForbidden, onlyForwarded)
 			return
 		}
 		deadline, connection := time.Now().Add(instanceapi.ConfigTestWait+answerTimeout), http.NewResponseController(w)

@@ -58,20 +58,23 @@ func TestPromoted(t *testing.T) {
 		stage      history.Stage
 		want       bool
 	}{
-		"none":                      {"", history.Canary, false},
-		"this rollout":              {"7", history.Canary, true},
-		"another rollout":           {"6", history.Canary, false},
-		"a rollout that has ended":  {"7", "", false},
-		"this configuration":        {"c2", "", true},
-		"an earlier configuration":  {"c1", "", false},
-		"the template is no number": {"t2", history.Canary, false},
+		"none":                                   {"", history.Canary, false},
+		"this rollout":                           {"7", history.Canary, true},
+		"another rollout":                        {"6", history.Canary, false},
+		"a rollout that has ended":               {"7", "", false},
+		"this configuration":                     {"c2@7", "", true},
+		"this configuration, after another one":  {"c2@6", "", false},
+		"an earlier configuration":               {"c1@7", "", false},
+		"this configuration, with other pods":    {"c2@7", history.Canary, false},
+		"a configuration without the one before": {"c2", "", false},
+		"the template is no number":              {"t2", history.Canary, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nginx := &v1alpha2.NginxOperator{}
 			nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{}}
 			nginx.Annotations = map[string]string{v1alpha2.AnnotationPromote: tt.annotation}
 			p := &progress{selection: &Selection{}, Input: Input{Nginx: nginx, State: observe.State{History: history.History{
-				{Number: 6, Template: "t1"}, {Number: 7, Template: "t2", Stage: tt.stage},
+				{Name: "r6", Number: 6, Template: "t1", State: history.StateGood}, {Name: "r7", Number: 7, Template: "t2", State: history.StateGood, ServedAt: time.Unix(9, 0), Stage: tt.stage},
 			}}}}
 			p.selection.Run = Revision{Hash: "t2", Config: Configuration{Config: nginxconf.Config{Revision: "c2"}}}
 			if got := p.canaryParameters() == nil; got != tt.want {

@@ -2,7 +2,6 @@ package revision
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -63,13 +62,21 @@ func (p *progress) skipsCanary(want *v1alpha2.Canary) bool {
 	return returns || p.promoted()
 }
 
-// promoted reports whether a user has ended the canary of this rollout.
+// promoted reports whether a user has ended the canary of this rollout. A rollout of pods is identified by its number. That of
+// a configuration has none yet, and is identified by the revision that it follows: the same configuration may be rolled out
+// again later.
 func (p *progress) promoted() bool {
-	promoted := p.Nginx.Annotations[v1alpha2.AnnotationPromote]
-	run := &p.selection.Run
-	return promoted != "" && (promoted == run.Config.Revision || slices.ContainsFunc(p.State.History, func(r history.Revision) bool {
-		return r.Template == run.Hash && r.Stage != "" && promoted == strconv.FormatInt(r.Number, 10)
-	}))
+	promoted, run := p.Nginx.Annotations[v1alpha2.AnnotationPromote], &p.selection.Run
+	if promoted == "" {
+		return false
+	}
+	for i := range p.State.History {
+		if r := &p.State.History[i]; r.Template == run.Hash && r.Stage != "" {
+			return promoted == strconv.FormatInt(r.Number, 10)
+		}
+	}
+	good := p.State.History.LastGood("")
+	return good != nil && good.Template == run.Hash && promoted == v1alpha2.PromotedConfig(run.Config.Revision, good.Number)
 }
 
 // rolling returns the record of the template's rollout; nil if none is in progress. A rollout that begins now gets a

@@ -97,7 +97,7 @@ func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key ty
 	if err != nil {
 		return nil, invalid{err}
 	}
-	after, err := v.patch(r.Context(), path, before, nginx, e.DryRun)
+	after, err := v.patch(r.Context(), path, change.Patch(before), nginx, e.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key ty
 }
 
 // patch sends what a change makes of an object, and returns the object of the API server.
-func (v *Viewer) patch(ctx context.Context, path string, before, after *v1alpha2.NginxOperator, dryRun bool) (*v1alpha2.NginxOperator, error) {
-	patch, err := client.MergeFrom(before).Data(after)
+func (v *Viewer) patch(ctx context.Context, path string, of client.Patch, after *v1alpha2.NginxOperator, dryRun bool) (*v1alpha2.NginxOperator, error) {
+	patch, err := of.Data(after)
 	if err != nil {
 		return nil, err
 	}

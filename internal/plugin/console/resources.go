@@ -32,7 +32,8 @@ type named[T any] interface {
 
 // start follows a resource into the feed.
 func start[T any, P named[T]](ctx context.Context, v *Viewer, f *applicationFeed, r resource[T]) {
-	f.pending[r.name] = true
+	// Watches that were started before report already.
+	f.update(func() { f.pending[r.name] = true })
 	key := func(object *T) string { return P(object).GetName() }
 	handler := watch.Handler[T]{
 		Key: key,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
@@ -26,6 +27,9 @@ type Edit struct {
 	Change func(t Target, args []string) (done string, err error)
 	// NeedsHistory is true for changes that depend on the history.
 	NeedsHistory bool
+	// Exclusive is true for changes that depend on all of the spec, so that one which another client makes meanwhile must not be
+	// overwritten.
+	Exclusive bool
 	// Settles is true for changes after which the application becomes ready again.
 	Settles bool
 }
@@ -38,6 +42,14 @@ func (e *Edit) Required() (n int) {
 		}
 	}
 	return n
+}
+
+// Patch returns the patch from an object as it was read to what Change has made of it.
+func (e Edit) Patch(before *v1alpha2.NginxOperator) client.Patch {
+	if e.Exclusive {
+		return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	}
+	return client.MergeFrom(before)
 }
 
 // Target is an application to change.
@@ -60,12 +72,12 @@ func All() []Edit {
 			Long: "Stop the rollout in progress, and return to the last revision that every pod has served. The application stays there until `kubectl nginx unpin`, " +
 				"which tries what the spec declares again."},
 		{Command: "unpin", Short: "Return from a rollback to what the spec declares", Change: unpin, Settles: true},
-		{Command: "promote", Short: "Let the rollout that waits, or its canary, go on", Change: promote, NeedsHistory: true, Settles: true,
-			Long: "Let the rollout that waits go on: open all its gates, or, while a canary is being compared, end the comparison as passed."},
+		{Command: "promote", Short: "Continue a rollout that waits, or end its canary as passed", Change: promote, NeedsHistory: true, Settles: true,
+			Long: "Continue a rollout that waits: open all its gates, or, while a canary is being compared, end the comparison as passed."},
 		{Command: "approve", Arguments: []string{"GATE"}, Short: "Open a gate for the rollout that waits", Change: approve, Settles: true},
-		{Command: "maintenance", Arguments: []string{"on|off"}, Short: "Answer every request with 503, or end that", Change: maintenance, Settles: true,
-			Long: "Answer every request with 503 and Retry-After, or end that. It is a change of the configuration, so no pod is replaced. What the application declared " +
-				"before is kept in an annotation. Checks and readiness requests are off meanwhile."},
+		{Command: "maintenance", Arguments: []string{"on|off"}, Short: "Turn maintenance on or off: every request gets 503", Change: maintenance, Exclusive: true, Settles: true,
+			Long: "Turn maintenance on or off. Meanwhile, every request gets 503 with Retry-After. It is a change of the configuration, so no pod is replaced. What the application declared " +
+				"before is kept in an annotation. Checks, readiness requests, the canary and gates are off meanwhile."},
 		{Command: "suspend", Short: "Leave the application as it is, whatever the spec declares", Change: suspend},
 		{Command: "resume", Short: "End a suspension", Change: resume, Settles: true},
 	}
@@ -105,16 +117,23 @@ func rollback(n Target, args []string) (string, error) {
 	return n.pin(revision), nil
 }
 
-// before returns the revision that every pod served last, before the present one; 0: none.
+// before returns the revision to return to; 0: none. While the newest revision is being rolled out, or has failed, that is the
+// last one that every pod has served, and otherwise the one that they served before it.
 func (t Target) before() int64 {
-	var latest *history.Revision
+	var newest, latest *history.Revision
 	for i := range t.History {
 		r := &t.History[i]
+		if newest == nil || r.Number > newest.Number {
+			newest = r
+		}
 		if r.Number != t.Status.Revision && !r.ServedAt.IsZero() && (latest == nil || r.ServedAt.After(latest.ServedAt)) {
 			latest = r
 		}
 	}
-	if latest == nil {
+	switch {
+	case newest != nil && (newest.Stage != "" || newest.State == history.StateFailed):
+		return t.Status.Revision
+	case latest == nil:
 		return 0
 	}
 	return latest.Number
@@ -130,7 +149,7 @@ func (t Target) pin(revision int64) string {
 
 func abort(n Target, _ []string) (string, error) {
 	switch {
-	case n.candidate() == nil && !n.waits(v1alpha2.ReasonCanaryRunning):
+	case n.candidate() == nil && !n.inProgress():
 		return "", fmt.Errorf("no rollout of %s is in progress: kubectl nginx rollback %s returns from one that has ended", n.Name, n.Name)
 	case n.Status.Revision == 0:
 		return "", fmt.Errorf("%s has served no revision yet to which it could return", n.Name)
@@ -148,6 +167,14 @@ func (t Target) candidate() *history.Revision {
 	}
 	return nil
 }
+
+// progressing are the reasons of UpToDate while a rollout, of pods or of a configuration, has not ended.
+var progressing = []string{
+	v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonConfigLoading, v1alpha2.ReasonCanaryRunning, v1alpha2.ReasonWaitingForGate, v1alpha2.ReasonImagePullFailed,
+	v1alpha2.ReasonContainerCrashed, v1alpha2.ReasonContainerNotStarted, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonPodsNotCreated, v1alpha2.ReasonRolloutHeld,
+}
+
+func (t Target) inProgress() bool { return slices.ContainsFunc(progressing, t.waits) }
 
 // waits reports whether the rollout is as far as the reason of UpToDate says.
 func (t Target) waits(reason string) bool {
@@ -167,7 +194,7 @@ func promote(n Target, _ []string) (string, error) {
 	case candidate != nil && candidate.Stage == history.Canary:
 		n.annotate(v1alpha2.AnnotationPromote, strconv.FormatInt(candidate.Number, 10))
 	case n.waits(v1alpha2.ReasonCanaryRunning) && n.Status.Config != nil:
-		n.annotate(v1alpha2.AnnotationPromote, n.Status.Config.Revision)
+		n.annotate(v1alpha2.AnnotationPromote, v1alpha2.PromotedConfig(n.Status.Config.Revision, n.Status.Revision))
 	default:
 		return "", fmt.Errorf("no rollout of %s waits for a gate or runs a canary", n.Name)
 	}

@@ -43,15 +43,18 @@ func TestEdits(t *testing.T) {
 	}{
 		"rollback to a number":         {command: "rollback 3", want: toRevision(3)},
 		"rollback to the one before":   {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(5, 3), served(6, 2), served(8, 1)}, want: toRevision(6)},
-		"rollback without another one": {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1), candidate(history.Proving)}, fails: "no earlier revision"},
+		"rollback during a rollout":    {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(7, 2), served(8, 1), candidate(history.Proving)}, want: toRevision(8)},
+		"rollback after a failed one":  {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(7, 2), served(8, 1), {Number: 9, State: history.StateFailed}}, want: toRevision(8)},
+		"rollback without another one": {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1)}, fails: "no earlier revision"},
 		"rollback to zero":             {command: "rollback 0", fails: "set it to a number"},
 		"abort":                        {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1), candidate(history.Rolling)}, want: toRevision(8)},
 		"abort a configuration":        {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8, Conditions: canaryRuns}, history: history.History{served(8, 1)}, want: toRevision(8)},
+		"abort one that waits":         {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8, Conditions: []metav1.Condition{{Type: v1alpha2.ConditionUpToDate, Reason: v1alpha2.ReasonWaitingForGate}}}, history: history.History{served(8, 1)}, want: toRevision(8)},
 		"abort nothing":                {command: "abort", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(8, 1)}, fails: "no rollout of web is in progress"},
 		"abort the first rollout":      {command: "abort", history: history.History{candidate(history.Proving)}, fails: "has served no revision yet"},
 		"promote past gates":           {command: "promote", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, want: annotated(v1alpha2.AnnotationGatePrefix+"backup", "5b3f", v1alpha2.AnnotationGatePrefix+"review", "5b3f")},
 		"promote a canary":             {command: "promote", history: history.History{candidate(history.Canary)}, want: annotated(v1alpha2.AnnotationPromote, "9")},
-		"promote a configuration":      {command: "promote", status: v1alpha2.NginxOperatorStatus{Conditions: canaryRuns, Config: &v1alpha2.ConfigStatus{Revision: "c2"}}, want: annotated(v1alpha2.AnnotationPromote, "c2")},
+		"promote a configuration":      {command: "promote", status: v1alpha2.NginxOperatorStatus{Conditions: canaryRuns, Config: &v1alpha2.ConfigStatus{Revision: "c2"}, Revision: 8}, want: annotated(v1alpha2.AnnotationPromote, "c2@8")},
 		"promote nothing":              {command: "promote", history: history.History{candidate(history.Rolling)}, fails: "waits for a gate or runs a canary"},
 		"approve":                      {command: "approve review", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, want: annotated(v1alpha2.AnnotationGatePrefix+"review", "5b3f")},
 		"approve another gate":         {command: "approve lunch", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, fails: "for backup, review"},
@@ -84,11 +87,12 @@ func TestMaintenance(t *testing.T) {
 	declared := v1alpha2.NginxOperatorSpec{
 		Ports: []v1alpha2.Port{{Name: "http", Port: 80}, {Name: "https", Port: 443, TargetPort: new(int32(8443))}},
 		TLS:   []v1alpha2.Certificate{{Name: "site", SecretName: "shop"}},
-		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{
-			"a.conf": "server { listen 80 proxy_protocol; listen [::]:8443 ssl; }",
-		}},
+		Config: &v1alpha2.Config{
+			Files: map[string]v1alpha2.ConfigFile{"a.conf": "server { listen 80 proxy_protocol; listen [::]:8443 ssl; }"},
+			Env:   []v1alpha2.ConfigEnvVar{{Name: "X", ValueFrom: &v1alpha2.ConfigEnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: "s", Key: "k"}}}},
+		},
 		Checks:  []v1alpha2.Check{{Path: "/health"}},
-		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5))},
+		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5)), Canary: &v1alpha2.Canary{}, Gates: []string{"review"}},
 	}
 	n := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *declared.DeepCopy()}
 	maintain(t, n, "off", "not in maintenance")
@@ -99,7 +103,10 @@ func TestMaintenance(t *testing.T) {
 			t.Errorf("the configuration lacks %q:\n%s", want, text)
 		}
 	}
-	if n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
+	if len(n.Spec.Config.Env) != 1 {
+		t.Error("without the variables, the pods would be replaced")
+	}
+	if n.Spec.Rollout.Canary != nil || n.Spec.Rollout.Gates != nil || n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
 		t.Errorf("the answers are compared with what they were: %+v", n.Spec)
 	}
 	maintain(t, n, "on", "already")

@@ -37,6 +37,8 @@ type beforeMaintenance struct {
 	Checks       []v1alpha2.Check       `json:"checks,omitempty"`
 	Readiness    *v1alpha2.Readiness    `json:"readiness,omitempty"`
 	FirstAnswers *v1alpha2.FirstAnswers `json:"firstAnswers,omitempty"`
+	Canary       *v1alpha2.Canary       `json:"canary,omitempty"`
+	Gates        []string               `json:"gates,omitempty"`
 }
 
 func maintenance(n Target, args []string) (string, error) {
@@ -55,8 +57,8 @@ func beginMaintenance(n Target) (string, error) {
 		return "", fmt.Errorf("%s is in maintenance already", n.Name)
 	}
 	before := beforeMaintenance{Config: n.Spec.Config, Checks: n.Spec.Checks, Readiness: n.Spec.Readiness}
-	if n.Spec.Rollout != nil {
-		before.FirstAnswers = n.Spec.Rollout.FirstAnswers
+	if r := n.Spec.Rollout; r != nil {
+		before.FirstAnswers, before.Canary, before.Gates = r.FirstAnswers, r.Canary, r.Gates
 	}
 	encoded, err := json.Marshal(before)
 	if err != nil {
@@ -70,13 +72,19 @@ func beginMaintenance(n Target) (string, error) {
 		return "", fmt.Errorf("%s cannot be put into maintenance: %w", n.Name, err)
 	}
 	n.annotate(annotationMaintenance, string(encoded))
-	n.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{maintenanceFile: v1alpha2.ConfigFile(page)}}
-	// All answers are 503 on purpose.
+	// The variables stay: the pods mount their values, and would be replaced.
+	during := &v1alpha2.Config{}
+	if n.Spec.Config != nil {
+		during = n.Spec.Config.DeepCopy()
+	}
+	during.Files, during.ConfigMap = map[string]v1alpha2.ConfigFile{maintenanceFile: v1alpha2.ConfigFile(page)}, nil
+	n.Spec.Config = during
+	// All answers are 503 on purpose, and at once.
 	n.Spec.Checks, n.Spec.Readiness = nil, nil
 	if n.Spec.Rollout == nil {
 		n.Spec.Rollout = &v1alpha2.Rollout{}
 	}
-	n.Spec.Rollout.FirstAnswers = ptr.To(v1alpha2.FirstAnswersIgnore)
+	n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates = ptr.To(v1alpha2.FirstAnswersIgnore), nil, nil
 	return "in maintenance: every request is answered with 503", nil
 }
 
@@ -86,7 +94,7 @@ func endMaintenance(n Target) (string, error) {
 		return "", fmt.Errorf("%s is not in maintenance", n.Name)
 	}
 	if n.Spec.Config == nil || len(n.Spec.Config.Files) != 1 || n.Spec.Config.Files[maintenanceFile] == "" {
-		return "", fmt.Errorf("spec.config of %s was changed during the maintenance, and would be lost: remove the annotation %s to keep it", n.Name, annotationMaintenance)
+		return "", fmt.Errorf("spec.config of %s was changed during the maintenance, and would be lost: delete %s from spec.config.files, restore what you need of the annotation %s, and remove that", n.Name, maintenanceFile, annotationMaintenance)
 	}
 	var before beforeMaintenance
 	if err := json.Unmarshal([]byte(text), &before); err != nil {
@@ -95,7 +103,7 @@ func endMaintenance(n Target) (string, error) {
 	delete(n.Annotations, annotationMaintenance)
 	n.Spec.Config, n.Spec.Checks, n.Spec.Readiness = before.Config, before.Checks, before.Readiness
 	if n.Spec.Rollout != nil {
-		n.Spec.Rollout.FirstAnswers = before.FirstAnswers
+		n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates = before.FirstAnswers, before.Canary, before.Gates
 		if reflect.ValueOf(*n.Spec.Rollout).IsZero() {
 			n.Spec.Rollout = nil
 		}

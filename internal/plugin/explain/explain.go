@@ -69,7 +69,7 @@ func Explain(a *view.Application) Explanation {
 	case n.DeletionTimestamp != nil:
 		e.Summary = fmt.Sprintf("%s is being deleted; %s.", name, serving)
 	case ready == nil:
-		e.Summary = fmt.Sprintf("Nobody knows whether %s is ready: the operator has not reported on its present spec; %s.", name, serving)
+		e.Summary = fmt.Sprintf("It is unknown whether %s is ready: the operator has not reported on its present spec; %s.", name, serving)
 		e.Causes = append(e.Causes, silentOperator(n))
 	case e.Ready:
 		e.Summary = fmt.Sprintf("%s is ready: %s.", name, serving)

@@ -3,6 +3,7 @@ package logs
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -32,6 +33,8 @@ type Options struct {
 	Follow bool
 	// Previous selects the containers that ran before those that run now.
 	Previous bool
+	// Keep selects lines before they are merged; nil: all.
+	Keep func(text string) bool
 }
 
 // Show calls show with each line, in the order of the times, and warn with what is missing.
@@ -49,7 +52,15 @@ func Show(ctx context.Context, c rest.Interface, o Options, pods []corev1.Pod, s
 		s.reading.Wait()
 		close(s.lines)
 	}()
-	return s.merge(show)
+	if err := s.merge(show); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open) > 0 && s.failed == len(s.open) {
+		return fmt.Errorf("no log can be read: %w", s.why)
+	}
+	return nil
 }
 
 // streams are the logs of the pods that are being read.
@@ -63,6 +74,9 @@ type streams struct {
 	mu sync.Mutex
 	// open has the containers that are, or were, read: by the UID of the pod and the number of restarts.
 	open map[string]bool
+	// failed is how many of them could not be read, and why is why the last one could not.
+	failed int
+	why    error
 }
 
 // merge shows the lines until all streams have ended.
@@ -134,10 +148,35 @@ func (s *streams) start(ctx context.Context, pod *corev1.Pod, late bool) {
 	}
 	name := pod.Name
 	s.reading.Go(func() {
-		if err := s.read(ctx, name, late); err != nil && ctx.Err() == nil {
+		if err := s.readAll(ctx, name, late); err != nil && ctx.Err() == nil {
 			s.warn(fmt.Sprintf("the log of pod %s cannot be read: %v", name, err))
+			s.mu.Lock()
+			s.failed++
+			s.why = err
+			s.mu.Unlock()
 		}
 	})
+}
+
+// readAll reads the log of a pod. While it is followed, it is read again where a connection was cut.
+func (s *streams) readAll(ctx context.Context, pod string, late bool) error {
+	last, err := s.read(ctx, pod, late, time.Time{})
+	for err == nil && s.options.Follow && ctx.Err() == nil {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return nil
+		}
+		var again time.Time
+		// The pod or its container may be gone; then the watch reports what takes its place.
+		if again, err = s.read(ctx, pod, true, last); err != nil {
+			return nil //nolint:nilerr // As above.
+		}
+		if again.After(last) {
+			last = again
+		}
+	}
+	return err
 }
 
 // containerOf returns how often nginx of a pod was restarted, and whether it has started.
@@ -150,8 +189,8 @@ func containerOf(pod *corev1.Pod) (restarts int32, started bool) {
 	return 0, false
 }
 
-// read reads the log of a pod until it ends.
-func (s *streams) read(ctx context.Context, pod string, late bool) error {
+// read reads the log of a pod until it ends, and returns the time of the last line. With a time, only later lines are read.
+func (s *streams) read(ctx context.Context, pod string, late bool, after time.Time) (last time.Time, err error) {
 	o := s.options
 	request := s.client.Get().AbsPath("/api/v1/namespaces", o.Namespace, "pods", pod, "log").
 		Param("container", naming.NginxContainer).Param("timestamps", "true")
@@ -164,36 +203,52 @@ func (s *streams) read(ctx context.Context, pod string, late bool) error {
 	if o.Tail >= 0 && !late {
 		request = request.Param("tailLines", strconv.FormatInt(o.Tail, 10))
 	}
-	if o.Since > 0 {
+	switch {
+	case !after.IsZero():
+		request = request.Param("sinceTime", metav1.NewTime(after).UTC().Format(time.RFC3339))
+	case o.Since > 0:
 		request = request.Param("sinceTime", metav1.NewTime(time.Now().Add(-o.Since)).UTC().Format(time.RFC3339))
 	}
 	body, err := request.Stream(ctx)
 	if err != nil {
-		return err
+		return after, err
 	}
 	defer func() { _ = body.Close() }()
-	return s.scan(ctx, pod, body)
+	return s.scan(ctx, pod, body, after)
 }
 
-func (s *streams) scan(ctx context.Context, pod string, body io.Reader) error {
-	reader, last := bufio.NewReaderSize(body, maxLine), time.Time{}
+func (s *streams) scan(ctx context.Context, pod string, body io.Reader, after time.Time) (last time.Time, err error) {
+	reader, last := bufio.NewReaderSize(body, maxLine), after
 	for {
 		text, long, err := reader.ReadLine()
-		if err == io.EOF {
-			return nil
+		if errors.Is(err, io.EOF) {
+			return last, nil
 		}
 		if err != nil {
-			return err
+			return last, err
 		}
 		line := parse(pod, string(text), last)
-		last = line.Time
-		select {
-		case s.lines <- line:
-		case <-ctx.Done():
-			return ctx.Err()
+		// The API server only knows seconds.
+		if line.Time.After(after) {
+			if err := s.send(ctx, line); err != nil {
+				return last, err
+			}
 		}
+		last = line.Time
 		for long && err == nil {
 			_, long, err = reader.ReadLine()
 		}
+	}
+}
+
+func (s *streams) send(ctx context.Context, line Line) error {
+	if s.options.Keep != nil && !s.options.Keep(line.Text) {
+		return nil
+	}
+	select {
+	case s.lines <- line:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

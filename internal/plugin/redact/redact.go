@@ -30,17 +30,25 @@ var rules = []struct {
 	by      string
 }{
 	// Keys and certificates in PEM.
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mask},
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)`), Mask},
 	// Tokens of three parts, as JSON Web Tokens.
 	{regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?`), Mask},
 	// The user and password of a URL.
-	{regexp.MustCompile(`\b([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@"']+@`), "${1}" + Mask + "@"},
+	{regexp.MustCompile(`\b([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s@"']+@`), "${1}" + Mask + "@"},
 	// Headers with credentials.
 	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]?\s*["']?(?:(?:basic|bearer|digest|negotiate|token|aws4-hmac-sha256)\s+)?)[^\s"',;}]+`), "${1}" + Mask},
 	{regexp.MustCompile(`(?i)\b((?:set-)?cookie["']?\s*[:=]\s*["']?)[^"'\r\n]+`), "${1}" + Mask},
 	{regexp.MustCompile(`(?i)\b((?:basic|bearer)\s+)[A-Za-z0-9+/=._~-]{8,}`), "${1}" + Mask},
 	// Directives of nginx that set such a header or variable.
-	{regexp.MustCompile(`(?i)(\b(?:proxy_set_header|add_header|more_set_headers|fastcgi_param|uwsgi_param|scgi_param|grpc_set_header|set)\s+["']?\$?[\w-]*` + names + `[\w-]*["']?\s+)[^;\n]+`), "${1}" + Mask},
+	{regexp.MustCompile(`(?i)(\b(?:proxy_set_header|add_header|more_set_headers|fastcgi_param|uwsgi_param|scgi_param|grpc_set_header|set)\s+["']?\$?[\w-]*` + names + `[\w-]*["']?\s+)(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^;\n]+)`), "${1}" + Mask},
+	// Comparisons of nginx with what a client sends.
+	{regexp.MustCompile(`(?i)(\bif\s*\(\s*\$(?:http|arg|cookie)_\w+\s*(?:=|!=|!?~\*?)\s*)[^)\n]+`), "${1}" + Mask},
+	{regexp.MustCompile(`(?is)(\bmap\s+["']?\$(?:http|arg|cookie)_\w+["']?\s+\$\w+\s*\{)[^}]*\}`), "${1} " + Mask + " }"},
+	// JSON within a line of JSON, or of nginx's log.
+	{regexp.MustCompile(`(?i)((?:\\x22|\\")[\w.-]*` + names + `[\w.-]*(?:\\x22|\\")\s*:\s*(?:\\x22|\\")).*?(\\x22|\\"|$)`), "${1}" + Mask + "${2}"},
+	// Texts of several lines in YAML, and flags of commands.
+	{regexp.MustCompile(`(?i)([\w.-]*` + names + `[\w.-]*:[ \t]*[|>][-+0-9]*[ \t]*\n)(?:[ \t]+[^\n]*(?:\n|$))+`), "${1}  " + Mask + "\n"},
+	{regexp.MustCompile(`(?i)(\s--?[\w-]*` + names + `[\w-]*[ =]+)[^\s"',]+`), "${1}" + Mask},
 	{regexp.MustCompile(`(?i)(\b(?:secure_link_md5|auth_jwt_key|secure_link_secret|proxy_ssl_password_file|userid_mark)\s+)[^;\n]+`), "${1}" + Mask},
 	// Parameters of a URL that are secrets nowhere else.
 	{regexp.MustCompile(`(?i)([?&](?:code|state|sid|sig|pin|otp|nonce|key)=)[^\s&"']+`), "${1}" + Mask},
@@ -61,7 +69,8 @@ var pairs = []struct {
 }{
 	{regexp.MustCompile(`(?i)(["']?([\w.-]*` + names + `[\w.-]*)["']?\s*(?:=|:|%3D)\s*)"(?:[^"\\]|\\.)*"`), `"` + Mask + `"`},
 	{regexp.MustCompile(`(?i)(["']?([\w.-]*` + names + `[\w.-]*)["']?\s*(?:=|:|%3D)\s*)'[^']*'`), `'` + Mask + `'`},
-	{regexp.MustCompile(`(?i)(([\w.-]*` + names + `[\w.-]*)(?:=|%3D|: +))[^\s&"',;}\[\]]+`), Mask},
+	{regexp.MustCompile(`(?i)(([\w.-]*` + names + `[\w.-]*)(?: ?= ?|%3D))[^\s&"',;}\[\]]+`), Mask},
+	{regexp.MustCompile(`(?i)(([\w.-]*` + names + `[\w.-]*): ?)[^\s&"',;}\[\]|>][^&"',;}\[\]\r\n]*`), Mask},
 }
 
 // words may be keys: long, and of many different characters.
@@ -92,7 +101,7 @@ func hideWords(text string) string {
 	var b strings.Builder
 	last := 0
 	for _, at := range words.FindAllStringIndex(text, -1) {
-		if !random(text[at[0]:at[1]]) || digest.MatchString(text[:at[0]]) {
+		if !random(text[at[0]:at[1]]) || digest.MatchString(text[max(0, at[0]-8):at[0]]) {
 			continue
 		}
 		b.WriteString(text[last:at[0]])

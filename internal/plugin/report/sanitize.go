@@ -21,6 +21,8 @@ func Sanitize(object *unstructured.Unstructured) {
 		delete(annotations, name)
 	}
 	object.SetAnnotations(annotations)
+	// Nobody can see what it has.
+	delete(object.Object, "binaryData")
 	if object.GetKind() == "Secret" {
 		// Nobody reads Secrets for a report; if one got here, nothing of it leaves.
 		delete(object.Object, "data")
@@ -38,14 +40,26 @@ func sanitize(value any, field string) any {
 		}
 		return v
 	case []any:
-		for i := range v {
-			v[i] = sanitize(v[i], field)
-		}
-		return v
+		return sanitizeList(v, field)
 	case string:
 		return sanitizeText(v)
 	}
 	return value
+}
+
+// sanitizeList returns a list without secrets. In arguments of a command, the value of a flag is the next one.
+func sanitizeList(list []any, field string) []any {
+	secret := false
+	for i := range list {
+		text, isText := list[i].(string)
+		if secret && isText {
+			list[i] = redact.Mask
+		} else {
+			list[i] = sanitize(list[i], field)
+		}
+		secret = isText && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && secretName(strings.TrimLeft(text, "-"))
+	}
+	return list
 }
 
 // sanitizeText returns a text without secrets. JSON is looked at as an object: the operator keeps some in ConfigMaps.
@@ -75,7 +89,7 @@ func sanitizeField(of map[string]any, key string, value any, list string) any {
 	switch {
 	case key == "value" && named && valued[list]:
 		return redact.Mask
-	case key == "name" || key == "secretName" || key == "key" || key == "namespace" || key == "uid":
+	case key == "name" || key == "secretName" || key == "namespace" || key == "uid":
 		return value
 	case secretName(key):
 		// The name of the field counts, as it does in a text.

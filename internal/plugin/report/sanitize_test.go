@@ -30,13 +30,16 @@ var carriers = []string{
 	`{kind: ControllerRevision, data: {config: {files: {a.conf: 'add_header Set-Cookie "sid=%[1]s";'}}}}`,
 	`{kind: Secret, data: {x: "%[1]s"}, stringData: {y: "%[1]s"}}`,
 	`{kind: Pod, spec: {containers: [{env: [{name: X, value: "%[1]s"}]}]}}`,
+	`{kind: Pod, spec: {containers: [{args: ["--db-password", "%[1]s"]}]}}`,
+	`{kind: ConfigMap, binaryData: {x: "%[1]s"}}`,
+	`{kind: ConfigMap, data: {a.conf: 'if ($http_x_api_key != "%[1]s") { return 403; }'}}`,
 	`{kind: Event, note: 'cannot pull https://jo:%[1]s@registry.example.com/x'}`,
 }
 
 // planted are secrets of the kinds that people and services make.
 var planted = []string{"hunter2-Winter", "8c1f7e0a9b2d4c6e8f0a1b2c3d4e5f60", "kJ8s+Zq/2mN4vB7xC1dF5gH9jK3lP6rT", "correct-horse-battery", "AKIAIOSFODNN7EXAMPLE"}
 
-// TestPlantedSecrets: none of 100 secrets is in what a report has of objects.
+// TestPlantedSecrets: none of the secrets is in what a report has of objects.
 func TestPlantedSecrets(t *testing.T) {
 	leaked := 0
 	for _, carrier := range carriers {
@@ -56,10 +59,11 @@ func TestPlantedSecrets(t *testing.T) {
 			}
 		}
 	}
-	if n := len(carriers) * len(planted); n != 100 {
-		t.Errorf("%d secrets are planted", n)
+	n := len(carriers) * len(planted)
+	if n < 100 {
+		t.Errorf("only %d secrets are planted", n)
 	}
-	t.Logf("%d of 100 planted secrets leak", leaked)
+	t.Logf("%d of %d planted secrets leak", leaked, n)
 }
 
 // TestHarmlessFields: what support needs stays.

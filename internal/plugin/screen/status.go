@@ -27,7 +27,10 @@ func (p Printer) Status(a view.Application) error {
 			return err
 		}
 	}
-	return p.forbidden(a.Forbidden)
+	if err := p.forbidden(a.Forbidden); err != nil || a.Lost == nil {
+		return err
+	}
+	return p.printf("\n%s", p.coloured("Out of date: the API server cannot be reached: "+Safe(a.Lost.Error()), warning))
 }
 
 // summary shows what runs, and why the application is not ready.

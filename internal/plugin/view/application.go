@@ -35,6 +35,8 @@ type Application struct {
 	Traffic map[string]Traffic `json:"traffic,omitempty"`
 	// Forbidden are the resources that the user may not read.
 	Forbidden []string `json:"forbidden,omitempty"`
+	// Lost is why the API server cannot be reached for the moment, so that all of this may be out of date.
+	Lost error `json:"-"`
 }
 
 // ReadApplication reads an application with what belongs to it. What the user may not read is left out, and named.

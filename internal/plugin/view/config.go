@@ -55,25 +55,36 @@ type Querier interface {
 	ServedConfig(ctx context.Context, pod client.ObjectKey) (instanceapi.ServedConfig, error)
 }
 
-// ReadServed returns the configurations that pods serve, that of the most pods first. An error of one pod is one of all.
-func ReadServed(ctx context.Context, querier Querier, pods []corev1.Pod) ([]Config, error) {
-	var all []Config
-	served, err := each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (instanceapi.ServedConfig, error) {
-		return querier.ServedConfig(ctx, client.ObjectKeyFromObject(pod))
-	})
-	if err != nil {
-		return nil, err
+// ReadServed returns the configurations that pods serve, that of the most pods first, and why pods do not answer.
+func ReadServed(ctx context.Context, querier Querier, pods []corev1.Pod) (all []Config, failures []error) {
+	type answer struct {
+		served instanceapi.ServedConfig
+		err    error
 	}
-	for i, s := range served {
-		at := slices.IndexFunc(all, func(c Config) bool { return c.Revision == s.Revision })
+	// An error of one pod is none of the others.
+	answers, _ := each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (answer, error) {
+		served, err := querier.ServedConfig(ctx, client.ObjectKeyFromObject(pod))
+		return answer{served, err}, nil
+	})
+	for i, a := range answers {
+		if a.err != nil {
+			failures = append(failures, a.err)
+			continue
+		}
+		at := slices.IndexFunc(all, func(c Config) bool { return c.Revision == a.served.Revision })
 		if at < 0 {
 			at = len(all)
-			all = append(all, Config{Name: "served", Revision: s.Revision, Files: texts(s.Files)})
+			all = append(all, Config{Name: "served", Revision: a.served.Revision, Files: texts(a.served.Files)})
 		}
 		all[at].Pods = append(all[at].Pods, pods[i].Name)
 	}
 	slices.SortStableFunc(all, func(a, b Config) int { return cmp.Compare(len(b.Pods), len(a.Pods)) })
-	return all, nil
+	return all, failures
+}
+
+// ReadyPods returns the pods that are ready.
+func ReadyPods(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(p corev1.Pod) bool { return !observe.Ready(&p) })
 }
 
 func texts(files instanceapi.ConfigFiles) map[string]string {

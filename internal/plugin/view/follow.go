@@ -35,6 +35,8 @@ type Feed struct {
 	// pending is the number of resources that have not been read yet.
 	pending int
 	failed  error
+	// lost is why the API server cannot be reached for the moment; nil: it can.
+	lost error
 }
 
 // Follow follows an application until the context ends, with one watch for each of four resources.
@@ -65,7 +67,8 @@ type named[T any] interface {
 
 // follow follows one resource.
 func follow[T any, P named[T]](ctx context.Context, c rest.Interface, f *Feed, name string, objects map[string]T, selected watch.Resource) {
-	f.pending++
+	// Watches that were started before report already.
+	f.update(func() { f.pending++ })
 	read := false
 	handler := watch.Handler[T]{
 		Key:  func(object *T) string { return P(object).GetName() },
@@ -73,13 +76,14 @@ func follow[T any, P named[T]](ctx context.Context, c rest.Interface, f *Feed, n
 		Gone: func(key string) { f.update(func() { delete(objects, key) }) },
 		Synced: func() {
 			f.update(func() {
+				f.lost = nil
 				if !read {
 					read = true
 					f.pending--
 				}
 			})
 		},
-		Lost: func(error) {}, // The screen shows what was seen last, and its age.
+		Lost: func(err error) { f.update(func() { f.lost = err }) },
 	}
 	go func() {
 		err := watch.Follow(ctx, c, selected, handler)
@@ -122,7 +126,7 @@ func (f *Feed) Application() (*Application, error) {
 	}
 	a := &Application{
 		Nginx: f.nginx[f.key.Name], Pods: slices.Collect(maps.Values(f.pods)), History: history.Read(slices.Collect(maps.Values(f.revisions))),
-		Events: slices.Collect(maps.Values(f.events)), Forbidden: slices.Clone(f.forbidden),
+		Events: slices.Collect(maps.Values(f.events)), Forbidden: slices.Clone(f.forbidden), Lost: f.lost,
 	}
 	slices.Sort(a.Forbidden)
 	return a, nil

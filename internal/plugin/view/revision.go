@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
@@ -37,25 +37,20 @@ func ReadRevision(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOpe
 }
 
 // contentOf returns what a user has declared for a revision.
-func contentOf(r *appsv1.ControllerRevision) (Config, error) {
-	var data struct {
-		Spec   json.RawMessage `json:"spec"`
-		Config struct {
-			Revision string          `json:"revision"`
-			Files    nginxconf.Files `json:"files"`
-		} `json:"config"`
-	}
-	if err := json.Unmarshal(r.Data.Raw, &data); err != nil {
-		return Config{}, fmt.Errorf("read revision %d: %w", r.Revision, err)
-	}
-	spec, err := yaml.JSONToYAML(data.Spec)
+func contentOf(object *appsv1.ControllerRevision) (Config, error) {
+	revision := history.Revision{Name: object.Name, Raw: object.Data.Raw}
+	data, err := revision.Data()
 	if err != nil {
-		return Config{}, fmt.Errorf("read revision %d: %w", r.Revision, err)
+		return Config{}, err
+	}
+	spec, err := yaml.Marshal(data.Spec)
+	if err != nil {
+		return Config{}, fmt.Errorf("read revision %d: %w", object.Revision, err)
 	}
 	files := data.Config.Files.User()
 	if files == nil {
 		files = nginxconf.Files{}
 	}
 	files[specFile] = string(spec)
-	return Config{Name: fmt.Sprintf("revision %d", r.Revision), Files: files}, nil
+	return Config{Name: fmt.Sprintf("revision %d", object.Revision), Files: files}, nil
 }

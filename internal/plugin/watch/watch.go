@@ -66,6 +66,7 @@ func Follow[T any](ctx context.Context, c rest.Interface, r Resource, h Handler[
 		case refused(err):
 			return err
 		default:
+			f.lost = true
 			h.Lost(err)
 			sleep(ctx, pause.Step())
 		}
@@ -106,6 +107,8 @@ type follower[T any] struct {
 	version string
 	// paged is true if the API server does not stream the initial objects.
 	paged bool
+	// lost is true from an interruption until a watch goes on.
+	lost bool
 }
 
 // run sends one watch, after a list if there is nothing to continue from.
@@ -131,6 +134,11 @@ func (f *follower[T]) run(ctx context.Context) error {
 		return f.expired(err)
 	}
 	defer func() { _ = body.Close() }() // The stream has ended.
+	if f.lost && f.version != "" {
+		// What was missed comes first.
+		f.lost = false
+		f.handler.Synced()
+	}
 	return f.expired(f.read(body))
 }
 
@@ -168,7 +176,7 @@ func (f *follower[T]) end(version string) {
 			f.gone(key)
 		}
 	}
-	f.version = version
+	f.version, f.lost = version, false
 	f.handler.Synced()
 }
 
