@@ -138,6 +138,11 @@ func TestFollow(t *testing.T) {
 			[]string{"put a", "put b", "synced", "put b", "gone a", "synced"},
 			[]string{"sendInitialEvents=true", "resourceVersion=5", "sendInitialEvents=true"},
 		},
+		"interrupted": {
+			[]func(http.ResponseWriter){body(initial), status(http.StatusInternalServerError, "InternalError"), body(event("MODIFIED", "a", "6"))},
+			[]string{"put a", "put b", "synced", "lost", "synced", "put a"},
+			[]string{"sendInitialEvents=true", "resourceVersion=5", "resourceVersion=5"},
+		},
 		"cut before the end": {
 			[]func(http.ResponseWriter){body(event("ADDED", "a", "1")), body(initial)},
 			[]string{"put a", "lost", "put a", "put b", "synced"},
