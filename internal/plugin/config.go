@@ -125,7 +125,7 @@ func newConfigTest(c *cluster) *cobra.Command {
 			err = application.test(cmd, file)
 			if apierrors.IsForbidden(err) {
 				// The exit code of a refusal is that of nginx.
-				return fmt.Errorf("the configuration is not tested: %s", err)
+				return errors.New("the configuration is not tested: " + err.Error())
 			}
 			return err
 		},

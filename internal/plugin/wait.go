@@ -41,6 +41,7 @@ func watchOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, 
 		switch event.Type {
 		case watch.Error:
 			return false, apierrors.FromObject(event.Object)
+		case watch.Added, watch.Modified, watch.Bookmark:
 		case watch.Deleted:
 			return false, fmt.Errorf("%s was deleted meanwhile", object.GetName())
 		}

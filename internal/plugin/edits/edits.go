@@ -45,7 +45,7 @@ func (e *Edit) Required() (n int) {
 }
 
 // Patch returns the patch from an object as it was read to what Change has made of it.
-func (e Edit) Patch(before *v1alpha2.NginxOperator) client.Patch {
+func (e *Edit) Patch(before *v1alpha2.NginxOperator) client.Patch {
 	if e.Exclusive {
 		return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	}
