@@ -181,5 +181,5 @@ func notes(p Present, choice Choice) []string {
 	if len(p.Definitions) > 0 && !choice.DeleteDefinitions {
 		all = append(all, "the CustomResourceDefinitions stay. Until an operator runs again, v1alpha2 can be read and written, and v1alpha1 cannot")
 	}
-	return append(all, "the namespace "+manifests.Namespace+" is deleted with everything in it")
+	return append(all, "the namespace "+manifests.Namespace+" is deleted with everything in it, unless it has PersistentVolumeClaims")
 }

@@ -89,7 +89,7 @@ func TestDecide(t *testing.T) {
 	if first != "Deployment" || last != "Namespace" || len(plan.Objects)+4 != len(installed) {
 		t.Errorf("the objects are deleted from %s to %s", first, last)
 	}
-	if diff := cmp.Diff([]string{"the namespace nginx-operator-system is deleted with everything in it"}, plan.Notes); diff != "" {
+	if diff := cmp.Diff([]string{"the namespace nginx-operator-system is deleted with everything in it, unless it has PersistentVolumeClaims"}, plan.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
@@ -103,7 +103,7 @@ func TestNotes(t *testing.T) {
 		"1 NginxOperator objects stay, and nginx continues to serve, unmanaged",
 		"1 NginxBackup objects stay. Without an operator, a backup with a finalizer cannot be deleted",
 		"the CustomResourceDefinitions stay. Until an operator runs again, v1alpha2 can be read and written, and v1alpha1 cannot",
-		"the namespace nginx-operator-system is deleted with everything in it",
+		"the namespace nginx-operator-system is deleted with everything in it, unless it has PersistentVolumeClaims",
 	}
 	if diff := cmp.Diff(want, plan.Notes); diff != "" || len(plan.Kinds) > 0 || len(plan.Definitions) > 0 {
 		t.Errorf("notes (-want +got):\n%s", diff)

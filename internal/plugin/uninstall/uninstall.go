@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -75,6 +77,11 @@ func (u *Uninstaller) list(ctx context.Context, kind schema.GroupKind) ([]metav1
 
 // Run deletes what a plan has, each part after the one before it is gone.
 func (u *Uninstaller) Run(ctx context.Context, plan *Plan) error {
+	for _, note := range plan.Notes {
+		if _, err := fmt.Fprintln(u.Out, screen.Safe("note: "+note)); err != nil {
+			return err
+		}
+	}
 	for _, kind := range plan.Kinds {
 		if err := u.deleteKind(ctx, kind); err != nil {
 			return err
@@ -89,24 +96,22 @@ func (u *Uninstaller) Run(ctx context.Context, plan *Plan) error {
 			return err
 		}
 	}
-	if err := u.deleteOperator(ctx, plan.Objects); err != nil {
-		return err
-	}
-	for _, note := range plan.Notes {
-		if _, err := fmt.Fprintln(u.Out, screen.Safe("note: "+note)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return u.deleteOperator(ctx, plan.Objects)
 }
 
 // deleteOperator deletes the operator's own objects. The namespace is the last one, and its contents take a moment.
 func (u *Uninstaller) deleteOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
+		isNamespace := object.GetKind() == "Namespace"
+		if isNamespace {
+			if keep, err := u.keeps(ctx, object.GetName()); keep || err != nil {
+				return err
+			}
+		}
 		if err := u.delete(ctx, object, object.GetKind()); err != nil {
 			return err
 		}
-		if object.GetKind() != "Namespace" {
+		if !isNamespace {
 			continue
 		}
 		if err := u.waitGone(ctx, object, object.GetKind()); err != nil {
@@ -114,6 +119,20 @@ func (u *Uninstaller) deleteOperator(ctx context.Context, objects []*unstructure
 		}
 	}
 	return nil
+}
+
+// keeps reports whether a namespace stays, because it has data of somebody, and says so.
+func (u *Uninstaller) keeps(ctx context.Context, namespace string) (bool, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := u.Client.List(ctx, claims, client.InNamespace(namespace)); err != nil || len(claims.Items) == 0 {
+		return false, err
+	}
+	names := make([]string, 0, len(claims.Items))
+	for i := range claims.Items {
+		names = append(names, claims.Items[i].Name)
+	}
+	_, err := fmt.Fprintln(u.Out, screen.Safe(fmt.Sprintf("Namespace %s stays, because it has PersistentVolumeClaims: %s: delete it when you need them no longer", namespace, strings.Join(names, ", "))))
+	return true, err
 }
 
 // deleteKind deletes all objects of a kind, and waits until they are gone: the operator deletes what belongs to them.

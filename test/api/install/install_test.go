@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -203,7 +204,16 @@ func uninstallRefused(t *testing.T) {
 	expect(t, 1, []string{"not both"}, "uninstall", "--keep-applications", "--delete-applications")
 	expect(t, 1, []string{"--delete-crds would delete 1 NginxOperator objects"}, "uninstall", "--keep-applications", "--delete-crds")
 	expect(t, 0, []string{"Deployment nginx-operator-system/nginx-operator deleted (dry run)", "1 NginxOperator objects stay"}, "uninstall", "--keep-applications", "--dry-run")
-	expect(t, 0, []string{"NginxOperator default/web deleted (dry run)"}, "uninstall", "--delete-applications", "--dry-run")
+	expect(t, 0, []string{"NginxOperator default/web deleted (dry run)", "Namespace nginx-operator-system deleted (dry run)"}, "uninstall", "--delete-applications", "--dry-run")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: testenv.SystemNamespace, Name: "backups"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	must(t, kube.Create(t.Context(), claim))
+	expect(t, 0, []string{"Namespace nginx-operator-system stays, because it has PersistentVolumeClaims: backups"}, "uninstall", "--delete-applications", "--dry-run")
+	claim.Finalizers = nil
+	must(t, kube.Update(t.Context(), claim))
+	must(t, client.IgnoreNotFound(kube.Delete(t.Context(), claim)))
 	if operator(t).DeletionTimestamp != nil {
 		t.Error("the operator is being deleted")
 	}
