@@ -84,7 +84,8 @@ func TestConsole(t *testing.T) {
 		replicas int32
 	}{
 		{`{"command":"scale","arguments":["3"],"dryRun":true}`, 200, "kubectl nginx scale web 3 -n " + namespace, 1},
-		{`{"command":"scale","arguments":["3"]}`, 200, "scaled to 3 pods", 3},
+		{`{"command":"scale","arguments":["3"],"reviewed":"scaled to 2 pods"}`, 422, "review the change again", 1},
+		{`{"command":"scale","arguments":["3"],"reviewed":"scaled to 3 pods"}`, 200, "scaled to 3 pods", 3},
 		{`{"command":"scale","arguments":["1001"],"dryRun":true}`, 422, "should be less than or equal to 1000", 3},
 		{`{"command":"scale","arguments":["many"]}`, 422, "set it to a number from 0", 3},
 		{`{"command":"rollback","arguments":["last"]}`, 422, "kubectl nginx history web", 3},

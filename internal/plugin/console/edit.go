@@ -32,6 +32,8 @@ type editRequest struct {
 	Arguments []string `json:"arguments"`
 	// DryRun has the API server check the change, and makes none.
 	DryRun bool `json:"dryRun"`
+	// Reviewed is what the user has agreed to, as a dry run has said it; empty: anything.
+	Reviewed string `json:"reviewed"`
 }
 
 // editAnswer is what a change makes of an application.
@@ -96,6 +98,9 @@ func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key ty
 	done, err := change.Change(target, e.Arguments)
 	if err != nil {
 		return nil, invalid{err}
+	}
+	if e.Reviewed != "" && e.Reviewed != done {
+		return nil, invalid{fmt.Errorf("the application has changed since the review, so that it would be %s: review the change again", done)}
 	}
 	after, err := v.patch(r.Context(), path, change.Patch(before), nginx, e.DryRun)
 	if err != nil {

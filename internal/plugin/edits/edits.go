@@ -193,12 +193,12 @@ func promote(n Target, _ []string) (string, error) {
 	switch {
 	case candidate != nil && candidate.Stage == history.Canary:
 		n.annotate(v1alpha2.AnnotationPromote, strconv.FormatInt(candidate.Number, 10))
+		return fmt.Sprintf("revision %d promoted", candidate.Number), nil
 	case n.waits(v1alpha2.ReasonCanaryRunning) && n.Status.Config != nil:
 		n.annotate(v1alpha2.AnnotationPromote, v1alpha2.PromotedConfig(n.Status.Config.Revision, n.Status.Revision))
-	default:
-		return "", fmt.Errorf("no rollout of %s waits for a gate or runs a canary", n.Name)
+		return fmt.Sprintf("configuration %s promoted", n.Status.Config.Revision), nil
 	}
-	return "promoted", nil
+	return "", fmt.Errorf("no rollout of %s waits for a gate or runs a canary", n.Name)
 }
 
 func (t Target) annotate(key, value string) {

@@ -82,7 +82,7 @@ class ActionDialog {
   // step reviews the change, and makes it after that.
   async step() {
     const dryRun = !this.reviewed;
-    const body = {command: this.edit.command, arguments: this.given ?? this.fields.map((field) => field.value.trim()).filter(Boolean), dryRun};
+    const body = {command: this.edit.command, arguments: this.given ?? this.fields.map((field) => field.value.trim()).filter(Boolean), dryRun, reviewed: this.reviewed ? this.agreed : ''};
     this.submit.disabled = true;
     try {
       const made = await post(`${this.view.path}/edits`, body);
@@ -99,6 +99,7 @@ class ActionDialog {
 
   review(made) {
     this.reviewed = true;
+    this.agreed = made.done;
     this.submit.textContent = 'Apply';
     replace(this.result,
       h('h3', {}, 'The API server accepts this change'),
