@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin"
 	"example.com/nginx-operator/test/internal/kubetest"
@@ -128,13 +129,17 @@ func TestPluginRights(t *testing.T) {
 	if code, output := kubectlNginx(t, "scale", "hello", "1", "--wait", "--timeout=4m", "-n", namespace); code != 0 {
 		t.Fatalf("the application is not ready: %s", output)
 	}
+	// It never completes, for lack of a claim.
+	backup := &backupv1alpha1.NginxBackup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hello-1"}}
+	backup.Spec.Target.Name, backup.Spec.Destination.URL = "hello", "pvc://none"
+	must(t, kube.Create(t.Context(), backup))
 	folder, poll := t.TempDir(), kubetest.Poll{Interval: pause, Timeout: 30 * time.Second}
 	site := filepath.Join(folder, "site.conf")
 	must(t, os.WriteFile(site, []byte("server { listen 80; location / { return 204; } }"), 0o600))
 	for i, row := range rightsTable(t) {
 		t.Run(row.command, func(t *testing.T) {
 			// A check of rights that the command does not have changes nothing.
-			arguments := strings.Fields(strings.NewReplacer("site.conf", site, "BACKUP", "none").Replace(row.command))
+			arguments := strings.Fields(strings.NewReplacer("site.conf", site, "BACKUP", backup.Name).Replace(row.command))
 			switch arguments[0] {
 			case "scale", "rollback":
 				arguments = append(arguments, "--timeout=1m")
