@@ -14,6 +14,7 @@ import (
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/outcome"
+	"example.com/nginx-operator/internal/plugin/edits"
 	"example.com/nginx-operator/internal/plugin/screen"
 	"example.com/nginx-operator/internal/plugin/view"
 )
@@ -66,7 +67,7 @@ func (j *job) addFlags(cmd *cobra.Command) {
 
 // create creates the object, and waits for it if the user wants that. conditions returns those of the object.
 func (j *job) create(cmd *cobra.Command, c client.WithWatch, object client.Object, list client.ObjectList, conditions func(client.Object) []metav1.Condition) error {
-	options, suffix := []client.CreateOption{client.FieldOwner(fieldOwner)}, ""
+	options, suffix := []client.CreateOption{client.FieldOwner(edits.FieldOwner)}, ""
 	if j.dryRun {
 		options, suffix = append(options, client.DryRunAll), " (dry run)"
 	}

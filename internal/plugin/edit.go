@@ -18,9 +18,6 @@ import (
 	"example.com/nginx-operator/internal/plugin/view"
 )
 
-// fieldOwner is the manager of the fields that the plugin sets.
-const fieldOwner = "kubectl-nginx"
-
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
 const defaultTimeout = 15 * time.Minute
 
@@ -99,7 +96,7 @@ func apply(ctx context.Context, c client.Client, e edits.Edit, target edits.Targ
 	if err != nil {
 		return err
 	}
-	options, suffix := []client.PatchOption{client.FieldOwner(fieldOwner)}, ""
+	options, suffix := []client.PatchOption{client.FieldOwner(edits.FieldOwner)}, ""
 	if dryRun {
 		options, suffix = append(options, client.DryRunAll), " (dry run)"
 	}
@@ -132,7 +129,7 @@ type progress struct {
 	ready bool
 }
 
-// show prints the message of Ready if it is that of the present spec and another one than before.
+// show prints the message of Ready if it is about the present spec and has changed.
 func (p *progress) show(now *v1alpha2.NginxOperator) error {
 	c := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionReady)
 	if c == nil || c.ObservedGeneration < p.nginx.Generation {

@@ -116,7 +116,7 @@ func (v *Viewer) patch(ctx context.Context, path string, of client.Patch, after 
 	if err != nil {
 		return nil, err
 	}
-	request := v.raw.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", "kubectl-nginx").Body(patch)
+	request := v.raw.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", edits.FieldOwner).Body(patch)
 	if dryRun {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}

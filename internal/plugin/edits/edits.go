@@ -15,6 +15,9 @@ import (
 	"example.com/nginx-operator/internal/nginx/history"
 )
 
+// FieldOwner is the manager of the fields that the plugin sets.
+const FieldOwner = "kubectl-nginx"
+
 // Edit is a change of one application.
 type Edit struct {
 	// Command has the words below kubectl nginx that make it.

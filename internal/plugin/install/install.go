@@ -13,13 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/plugin/edits"
 	"example.com/nginx-operator/internal/plugin/installation"
 	"example.com/nginx-operator/internal/plugin/manifests"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
-
-// fieldManager owns the fields of the manifests.
-const fieldManager = "kubectl-nginx"
 
 // Installer installs a release.
 type Installer struct {
@@ -117,7 +115,7 @@ func (i *Installer) send(ctx context.Context, object *unstructured.Unstructured,
 	if err != nil && !absent {
 		return "", err
 	}
-	options := []client.ApplyOption{client.FieldOwner(fieldManager)}
+	options := []client.ApplyOption{client.FieldOwner(edits.FieldOwner)}
 	if dryRun {
 		options = append(options, client.DryRunAll)
 	}

@@ -40,7 +40,7 @@ func (i *Installer) Wait(ctx context.Context) error {
 	return err
 }
 
-// step prints the progress if it is another one than before.
+// step prints the progress if it has changed.
 func (i *Installer) step(ctx context.Context, deployment *appsv1.Deployment, said *string) (ready bool, err error) {
 	pods := &corev1.PodList{}
 	// A user who may not list pods waits without their problems.

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -24,7 +23,7 @@ func (m *merger) add(line Line, now time.Time) { m.lines = append(m.lines, arriv
 
 // take returns the lines that have waited long enough, in their order. With all, it returns every line.
 func (m *merger) take(now time.Time, all bool) []Line {
-	slices.SortStableFunc(m.lines, func(a, b arrived) int { return cmp.Or(a.Time.Compare(b.Time)) })
+	slices.SortStableFunc(m.lines, func(a, b arrived) int { return a.Time.Compare(b.Time) })
 	n := len(m.lines)
 	if !all {
 		// A line that comes late must not hold up those that have waited.

@@ -170,7 +170,7 @@ func (s *streams) readAll(ctx context.Context, pod string, late bool) error {
 		var again time.Time
 		// The pod or its container may be gone; then the watch reports what takes its place.
 		if again, err = s.read(ctx, pod, true, last); err != nil {
-			return nil //nolint:nilerr // As above.
+			return nil //nolint:nilerr // The watch starts to read the container that takes its place.
 		}
 		if again.After(last) {
 			last = again

@@ -5,7 +5,6 @@ package report
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -280,7 +279,7 @@ func (r *run) measured(ctx context.Context, folder string, pods []corev1.Pod) er
 			name = path.Join(folder, "instances", pods[i].Name+"."+name)
 			text, err := r.Measurer.Get(ctx, client.ObjectKeyFromObject(&pods[i]), of, nil)
 			if err != nil {
-				if err := errors.Join(r.skip(ctx, name, err)); err != nil {
+				if err := r.skip(ctx, name, err); err != nil {
 					return err
 				}
 				continue

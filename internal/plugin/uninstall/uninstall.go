@@ -121,7 +121,7 @@ func (u *Uninstaller) deleteOperator(ctx context.Context, objects []*unstructure
 	return nil
 }
 
-// keeps reports whether a namespace stays, because it has data of somebody, and says so.
+// keeps reports whether a namespace must stay because it holds PersistentVolumeClaims, and prints their names.
 func (u *Uninstaller) keeps(ctx context.Context, namespace string) (bool, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
 	if err := u.Client.List(ctx, claims, client.InNamespace(namespace)); err != nil || len(claims.Items) == 0 {
@@ -131,7 +131,7 @@ func (u *Uninstaller) keeps(ctx context.Context, namespace string) (bool, error)
 	for i := range claims.Items {
 		names = append(names, claims.Items[i].Name)
 	}
-	_, err := fmt.Fprintln(u.Out, screen.Safe(fmt.Sprintf("Namespace %s stays, because it has PersistentVolumeClaims: %s: delete it when you need them no longer", namespace, strings.Join(names, ", "))))
+	_, err := fmt.Fprintln(u.Out, screen.Safe(fmt.Sprintf("Namespace %s stays, because it has PersistentVolumeClaims: %s: delete the namespace when you no longer need them", namespace, strings.Join(names, ", "))))
 	return true, err
 }
 

@@ -120,7 +120,7 @@ func (f *Feed) Application() (*Application, error) {
 	case f.failed != nil:
 		return nil, f.failed
 	case f.pending > 0:
-		return nil, nil //nolint:nilnil // As documented.
+		return nil, nil //nolint:nilnil // Nil means that not all watches have reported yet.
 	case len(f.nginx) == 0:
 		return nil, apierrors.NewNotFound(v1alpha2.GroupVersion.WithResource("nginxoperators").GroupResource(), f.key.Name)
 	}

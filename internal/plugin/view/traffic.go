@@ -44,7 +44,7 @@ func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (map
 		}
 		found, err := instanceapi.DecodeWindow(text)
 		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // A pod that answers with nonsense is left out, like one that does not answer.
+			return nil, nil //nolint:nilerr,nilnil // An answer that cannot be read is treated as none.
 		}
 		return &found, nil
 	})
@@ -91,7 +91,7 @@ func ReadMetrics(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]*
 		}
 		found, err := traffic.Parse(bytes.NewReader(text))
 		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // As above.
+			return nil, nil //nolint:nilerr,nilnil // Metrics that cannot be read are treated as none.
 		}
 		return &found, nil
 	})
