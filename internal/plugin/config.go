@@ -161,7 +161,7 @@ func (c *cluster) target(ctx context.Context, name string) (*target, error) {
 	return &target{client: connected, nginx: nginx, pods: found, query: query}, err
 }
 
-// served returns the configurations that the pods serve, or the stable one, with a word to the user, if no pod can be queried.
+// served returns the configurations that the pods serve, or the stable one if no pod can be queried, and prints why.
 // Pods that do not answer are named.
 func (a *target) served(cmd *cobra.Command) ([]view.Config, error) {
 	found, failures := view.ReadServed(cmd.Context(), a.query, view.ReadyPods(a.pods))
@@ -181,7 +181,7 @@ func (a *target) served(cmd *cobra.Command) ([]view.Config, error) {
 			why = "you may not forward ports to pods (create pods/portforward)"
 		}
 	}
-	cmd.PrintErrf("This is the stable configuration, and not what each pod serves: %s.\n", screen.Safe(why))
+	cmd.PrintErrf("Showing the stable configuration instead of what each pod serves: %s.\n", screen.Safe(why))
 	stable, err := view.ReadStable(cmd.Context(), a.client, a.nginx)
 	return []view.Config{stable}, err
 }

@@ -19,7 +19,7 @@ func newReport(c *cluster, version string) *cobra.Command {
 		Use:   "report [NAME]",
 		Short: "Write a redacted archive for support: objects, events, logs, configuration, metrics",
 		Long: "Write a redacted archive for support: objects, conditions, events, logs, configuration and metrics of one application, or of all in the namespace, " +
-			"and of the operator.\n\nNo Secret is read. Values of environment variables, and what looks like a secret elsewhere, are hidden. Look at the archive before " +
+			"and of the operator.\n\nNo Secret is read. Values of environment variables, and what looks like a secret elsewhere, are hidden. Review the archive before " +
 			"you send it: nothing can know every secret.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,6 +71,6 @@ func writeReport(cmd *cobra.Command, collector report.Collector, o report.Option
 	for _, text := range missing {
 		cmd.PrintErrf("not included: %s\n", screen.Safe(text))
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s written: look at it before you send it\n", file)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s written: review it before you send it\n", file)
 	return err
 }

@@ -36,7 +36,7 @@ func newTop(c *cluster) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&t.all, "all-namespaces", "A", false, "show the applications of all namespaces")
-	cmd.Flags().DurationVar(&t.interval, "interval", 5*time.Second, "how long to look at the pods")
+	cmd.Flags().DurationVar(&t.interval, "interval", 5*time.Second, "how long to measure")
 	t.watched.addFlag(cmd)
 	t.out.addFlag(cmd)
 	return cmd
@@ -76,7 +76,7 @@ func (t *top) once(ctx context.Context, cmd *cobra.Command, args []string) error
 	return t.out.write(cmd, found, namesOfLoads(found.Pods), func(p screen.Printer) error { return p.TopPods(found) })
 }
 
-// pods returns the pods to look at.
+// pods returns the pods to measure.
 func (t *top) pods(ctx context.Context, args []string) ([]corev1.Pod, error) {
 	if len(args) == 1 {
 		if t.all {

@@ -68,7 +68,7 @@ func TestPlugin(t *testing.T) {
 		"top too often":      {"top --interval=1ms", 1, nil, "set it to at least 1s"},
 		"logs":               {"logs web", 1, nil, "web has no pods: kubectl nginx explain web"},
 		"logs of a bad code": {"logs web --status=abc", 1, nil, "set it to a status or a class"},
-		"config show":        {"config show web", 0, []string{"# stable configuration", "# --- default.conf", "listen 80"}, "This is the stable configuration"},
+		"config show":        {"config show web", 0, []string{"# stable configuration", "# --- default.conf", "listen 80"}, "Showing the stable configuration"},
 		"config diff":        {"config diff web --from=stable", 0, []string{"are the same."}, ""},
 		"config test":        {"config test web -f /none", 2, nil, "no pod of web is ready to test a configuration"},
 		"config test none":   {"config test web", 1, nil, "--filename is missing"},
@@ -185,7 +185,7 @@ func TestPluginReport(t *testing.T) {
 		return nil
 	})
 	file := filepath.Join(t.TempDir(), "report.tar.gz")
-	if code, output, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "look at it before you send it") {
+	if code, output, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "review it before you send it") {
 		t.Fatalf("exit code %d: %s%s", code, output, failure)
 	}
 	files := untar(t, file)

@@ -108,7 +108,7 @@ func permit(t *testing.T, namespace, user string, rights []string) {
 
 // lessIsShown reports whether an output says that something is left out.
 func lessIsShown(output string) bool {
-	return slices.ContainsFunc([]string{"Not shown, because you may not read it", "This is the stable configuration", "not included", "cannot be read"}, func(text string) bool {
+	return slices.ContainsFunc([]string{"Not shown, because you may not read it", "Showing the stable configuration", "not included", "cannot be read"}, func(text string) bool {
 		return strings.Contains(output, text)
 	})
 }

@@ -31,7 +31,7 @@ func newConfigs(supervisor Supervisor) *configs {
 
 const onlyForwarded = "available only through kubectl port-forward: use kubectl nginx config"
 
-// only passes on the requests that come through a forwarded port, one at a time. Without the look at the client, a request
+// only passes on the requests that come through a forwarded port, one at a time. Without the check of the client, a request
 // to an nginx that proxies to any address could get here.
 func (c *configs) only(handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +47,7 @@ func (c *configs) only(handler http.HandlerFunc) http.HandlerFunc {
 			answerText(w, http.StatusTooManyRequests, "another request is being answered: try again")
 			return
 		}
-		// Within the bound, because the look at all connections takes a while.
+		// Within the bound, because reading the table of all connections takes a while.
 		if c.inContainer(client, server) {
 			answerText(w, http.StatusForbidden, onlyForwarded)
 			return
