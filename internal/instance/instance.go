@@ -159,7 +159,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 	if err != nil {
 		return nil, err
 	}
-	readers := keypipe.Readers{Proc: proc.Root, Started: binary.Children.IsOwn}
+	readers := &keypipe.Readers{Proc: proc.Root, Started: binary.Children.IsOwn}
 	keeper, err := certs.NewKeeper(o.Secrets, o.TLS, o.Certificates, readers)
 	if err != nil {
 		return nil, err

@@ -255,6 +255,45 @@ func TestKeysAreNotServedDuringReloads(t *testing.T) {
 	})
 }
 
+// TestKeyIsReadAgain: workers that keep the named pipe of a key open, so that nothing is passed through it, do not make a load
+// fail: nginx reads the key again.
+func TestKeyIsReadAgain(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		files := map[string]string{"tls.conf": tlsServer, "held.conf": `
+open_file_cache max=100000 inactive=1h;
+open_file_cache_valid 1h;
+server {
+  listen 80;
+  location / { alias /etc/nginx/tls/shop/$arg_same/tls.key; }
+}`}
+		p := newPod(t, files)
+		p.mount(shop, secret(t, 1))
+		p.start(image, "--port=https:443/TCP", "--certificate=shop")
+		p.ready()
+		denied := make(chan struct{})
+		var clients sync.WaitGroup
+		for client := range 2 {
+			clients.Go(func() {
+				// Each path that leads to the file has its own entry in open_file_cache, and its own descriptor.
+				for i := 1; ; i++ {
+					select {
+					case <-denied:
+						return
+					default:
+						p.send(http.MethodGet, "/?same="+strings.Repeat("./", 2*(i%500)+client)+strings.Repeat("/", i/500), "")
+					}
+				}
+			})
+		}
+		files["again.conf"] = "# again"
+		revision := p.roll(files)
+		p.until("denied", func(instanceapi.Status) bool { return strings.Contains(p.output.String(), "nginx reads its keys again") })
+		close(denied)
+		clients.Wait()
+		p.serves(revision)
+	})
+}
+
 // TestKeysCannotBeIncluded: including a key as a configuration fails, and no error message quotes
 // the key's text.
 func TestKeysCannotBeIncluded(t *testing.T) {

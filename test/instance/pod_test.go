@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,11 +132,14 @@ func (p *Pod) start(image string, arguments ...string) *Pod {
 	return p
 }
 
+// requests are the lines about requests in nginx's logs.
+var requests = regexp.MustCompile(`(?m)^.*(?:HTTP/1\.[01]" \d{3} |, request: ").*\n`)
+
 func (p *Pod) stop(started *container.Container) {
 	started.Stop()
 	if p.t.Failed() {
-		text := p.output.String()
-		p.t.Logf("output of the container:\n%s", text[max(0, len(text)-8000):])
+		text := requests.ReplaceAllString(p.output.String(), "")
+		p.t.Logf("output of the container, without requests:\n%s", text[max(0, len(text)-8000):])
 	}
 }
 

@@ -38,7 +38,7 @@ type certificateState struct {
 
 // NewKeeper returns a Keeper for the named certificates. It reads the Secrets below secrets and writes the certificates
 // below dir. Only readers may read the private keys.
-func NewKeeper(secrets, dir string, names []string, readers keypipe.Readers) (*Keeper, error) {
+func NewKeeper(secrets, dir string, names []string, readers *keypipe.Readers) (*Keeper, error) {
 	k := &Keeper{secrets: secrets, dir: dir, names: slices.Sorted(slices.Values(names)), state: map[string]*certificateState{}}
 	for _, name := range k.names {
 		k.state[name] = &certificateState{report: instanceapi.Certificate{Name: name}}
@@ -91,6 +91,14 @@ func (k *Keeper) present(name string) (map[string]string, error) {
 	private, err := k.keys.read(filepath.Base(target))
 	maps.Copy(files, private)
 	return files, err
+}
+
+// KeysDenied returns how often a key was not passed to any process; see keypipe.Readers.
+func (k *Keeper) KeysDenied() int64 {
+	if k.keys == nil {
+		return 0
+	}
+	return k.keys.readers.Denied()
 }
 
 // WatchedFolders returns the folders to watch.

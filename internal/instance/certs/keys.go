@@ -22,11 +22,11 @@ type keys struct {
 	dir string
 	// root stays open, so that it refers to the same folder even if the path is changed to point elsewhere.
 	root    *os.Root
-	readers keypipe.Readers
+	readers *keypipe.Readers
 	pipes   map[string][]*keypipe.Pipe
 }
 
-func openKeys(dir string, readers keypipe.Readers) (*keys, error) {
+func openKeys(dir string, readers *keypipe.Readers) (*keys, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("prepare the folder of private keys: %w", err)
 	}

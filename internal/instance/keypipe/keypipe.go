@@ -59,11 +59,16 @@ type Readers struct {
 	Proc proc.FS
 	// Started reports whether this program started the process itself.
 	Started func(pid int) bool
+	denied  atomic.Int64
 }
+
+// Denied returns how many pipes have ended without a process that got the key. A process that may read it can be among
+// those that had such a pipe open, and has to read again.
+func (r *Readers) Denied() int64 { return r.denied.Load() }
 
 // Pipe is a named pipe through which one file can be read.
 type Pipe struct {
-	readers Readers
+	readers *Readers
 	path    string
 	content func() ([]byte, error)
 	stopped atomic.Bool
@@ -72,7 +77,7 @@ type Pipe struct {
 }
 
 // Serve replaces the path with a named pipe, and serves content through it until Stop is called.
-func (r Readers) Serve(path string, content func() ([]byte, error)) (*Pipe, error) {
+func (r *Readers) Serve(path string, content func() ([]byte, error)) (*Pipe, error) {
 	p := &Pipe{readers: r, path: path, content: content}
 	if err := p.renew(); err != nil {
 		return nil, err
@@ -187,6 +192,9 @@ func (p *Pipe) await() (int, error) {
 func (p *Pipe) answer(fd int, answered map[int]bool) error {
 	pid := p.identify(fd, answered)
 	if pid == 0 {
+		if len(answered) == 0 {
+			p.readers.denied.Add(1)
+		}
 		return nil
 	}
 	answered[pid] = true
@@ -241,7 +249,7 @@ func (p *Pipe) soleReaderTime() time.Duration {
 // holders returns the processes that this program started and that have the pipe open, except those
 // that were answered, and the number of other processes that do. A process that this program
 // started counts if its descriptors cannot be read.
-func (r Readers) holders(inode proc.Inode, answered map[int]bool) (started []int, others int) {
+func (r *Readers) holders(inode proc.Inode, answered map[int]bool) (started []int, others int) {
 	holders, hidden := r.Proc.Holders(inode)
 	for _, pid := range holders {
 		switch {

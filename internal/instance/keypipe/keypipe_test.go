@@ -29,7 +29,7 @@ func serve(t *testing.T) (path string, mine *started) {
 	t.Helper()
 	mine = &started{}
 	path = filepath.Join(t.TempDir(), "tls.key")
-	pipe, err := Readers{Proc: proc.Root, Started: mine.has}.Serve(path, func() ([]byte, error) { return []byte(key), nil })
+	pipe, err := (&Readers{Proc: proc.Root, Started: mine.has}).Serve(path, func() ([]byte, error) { return []byte(key), nil })
 	if err != nil {
 		t.Fatal(err)
 	}

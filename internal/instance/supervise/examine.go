@@ -96,7 +96,16 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 // examine assembles a revision, tests it with nginx, checks its listeners, and makes a dry run unless there is one
 // elsewhere. If the result of that one does not fit into this container, it makes its own. An error means that the test
 // could not be done, and says nothing about the configuration.
-func (s *Supervisor) examine(ctx context.Context, revision string, generation int64, elsewhere *instanceapi.DryRun) (candidate, []instanceapi.Problem, error) {
+func (s *Supervisor) examine(ctx context.Context, revision string, generation int64, elsewhere *instanceapi.DryRun) (c candidate, found []instanceapi.Problem, err error) {
+	s.withKeys(ctx, func() (passed bool) {
+		s.Store.Drop(c.dir)
+		c, found, err = s.examineOnce(ctx, revision, generation, elsewhere)
+		return err == nil && len(found) == 0
+	})
+	return c, found, err
+}
+
+func (s *Supervisor) examineOnce(ctx context.Context, revision string, generation int64, elsewhere *instanceapi.DryRun) (candidate, []instanceapi.Problem, error) {
 	c, found, err := s.examineFiles(ctx, revision, generation)
 	s.secrets.HideIn(found)
 	if err != nil || len(found) > 0 || elsewhere != nil && s.takeDryRun(&c.facts, elsewhere) {
@@ -106,6 +115,21 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 	c.facts.measured, found, err = s.dryRun(ctx, c)
 	s.secrets.HideIn(found)
 	return c, found, err
+}
+
+// keyAttempts bounds how often nginx may read its keys again.
+const keyAttempts = 3
+
+// withKeys repeats an attempt that failed if a key was denied meanwhile: a worker had its pipe open at the same time, so
+// nginx may not have got it.
+func (s *Supervisor) withKeys(ctx context.Context, attempt func() (passed bool)) {
+	for n := 1; ; n++ {
+		denied := s.Certs.KeysDenied()
+		if attempt() || n == keyAttempts || ctx.Err() != nil || s.Certs.KeysDenied() == denied {
+			return
+		}
+		slog.Warn("nginx reads its keys again: a worker had the pipe of a key open, so the key was not passed; remove what serves the folder of certificates")
+	}
 }
 
 // takeDryRun takes over the result of a dry run in another pod, if there is one already. It reports whether the workers fit

@@ -199,14 +199,13 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 // if that fails. The caller has to drop the files of the previous configuration.
 func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.Problem, *failure) {
 	before := s.serving
-	check := s.ofServing(c)
 	if err := s.Store.Switch(c.dir); err != nil {
 		return problem(err), &failure{}
 	}
-	if err := s.master.Signal(syscall.SIGHUP); err != nil {
+	check, failed, err := s.signalReload(ctx, c)
+	if err != nil {
 		return problem(err), &failure{}
 	}
-	failed := s.waitForWorkers(ctx, check)
 	if failed == nil {
 		s.old.add(check.replaced, time.Now())
 		s.serve(c)
@@ -223,6 +222,20 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 		s.switchBack(ctx, before, check, failed)
 	}
 	return found, failed
+}
+
+// signalReload has the master process read a candidate, and waits for the workers.
+func (s *Supervisor) signalReload(ctx context.Context, c candidate) (check *verification, failed *failure, err error) {
+	s.withKeys(ctx, func() (passed bool) {
+		check = s.ofServing(c)
+		if err = s.master.Signal(syscall.SIGHUP); err != nil {
+			return false
+		}
+		failed = s.waitForWorkers(ctx, check)
+		// Workers that have received the configuration are not replaced once more.
+		return failed == nil || !failed.refused
+	})
+	return check, failed, err
 }
 
 // switchBack makes sure that nginx serves the previous configuration after a reload that failed. A
