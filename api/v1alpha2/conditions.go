@@ -95,6 +95,8 @@ const (
 	ReasonRolledBack = "RolledBack"
 	// ReasonRolloutHeld: the rollout failed, and waits for a user.
 	ReasonRolloutHeld = "RolloutHeld"
+	// ReasonRolloutPaused: rollout.paused keeps a rollout from continuing, or from beginning.
+	ReasonRolloutPaused = "RolloutPaused"
 	// ReasonWaitingForGate: a rollout has not started, because gates of rollout.gates are closed.
 	ReasonWaitingForGate = "WaitingForGate"
 	// ReasonSuspended: spec.suspend prevents a change.

@@ -62,6 +62,12 @@ type Rollout struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ToRevision *int64 `json:"toRevision,omitempty"`
+	// paused stops a rollout where it is, or keeps it from beginning, for as long as it is set. The
+	// pods of both revisions keep serving, and no deadline runs. A rollout still fails when its pods
+	// crash, reject the configuration, cannot pull their image, or perform worse as a canary. Neither
+	// the first rollout nor a rollback after a failure is paused. Default: false.
+	// +optional
+	Paused *bool `json:"paused,omitempty"`
 	// gates are the names of conditions that must be met before a rollout starts: a backup, an
 	// approval. While one is closed, the current pods keep serving, and status.waitingRollout says
 	// what waits. The annotation gate.operator.example.com/<name> opens a gate, with the revision

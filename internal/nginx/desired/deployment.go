@@ -50,6 +50,12 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 		holdRollingUpdate(spec, forGood, surges)
 		spec.WithPaused(true)
 	case in.selection.Began == nil:
+	case in.selection.Paused:
+		holdRollingUpdate(spec, forGood, surges)
+		spec.WithPaused(true)
+		if in.selection.Step.Stage == history.Canary {
+			spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(in.selection.Canary.Replicas))
+		}
 	case in.selection.Step.Stage == history.Proving:
 		holdRollingUpdate(spec, rollout.Proof, surges)
 	case in.selection.Step.Stage == history.Canary:

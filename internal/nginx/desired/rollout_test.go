@@ -37,12 +37,14 @@ type simulation struct {
 	nginx    *v1alpha2.NginxOperator
 	// stateful is set if the application runs as a StatefulSet, whose controller is then simulated.
 	stateful *application.Stateful
-	options  revision.Options
-	now      time.Time
-	records  map[string]appsv1.ControllerRevision
-	files    map[string]nginxconf.Files
-	owned    map[owned.Key]owned.Object
-	pods     []corev1.Pod
+	// before is the template that all pods of the StatefulSet had last.
+	before  corev1.PodTemplateSpec
+	options revision.Options
+	now     time.Time
+	records map[string]appsv1.ControllerRevision
+	files   map[string]nginxconf.Files
+	owned   map[owned.Key]owned.Object
+	pods    []corev1.Pod
 	// verdict is what is bad about canaries. If it is empty, evidence is their outcome, which is
 	// good by default.
 	verdict  string

@@ -14,6 +14,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/manifests"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
@@ -50,12 +51,25 @@ func (in *input) partition() int32 {
 		return replicas
 	case in.selection.Began == nil:
 		return 0
+	case in.selection.Paused:
+		return max(0, replicas-in.updatedPods())
 	case in.selection.Step.Stage == history.Proving:
 		return max(0, replicas-1)
 	case in.selection.Step.Stage == history.Canary:
 		return max(0, replicas-int32(in.selection.Canary.Replicas))
 	}
 	return 0
+}
+
+// updatedPods counts the pods that have the new template.
+func (in *input) updatedPods() int32 {
+	n := int32(0)
+	for i := range in.state.Pods {
+		if observe.TemplateOf(&in.state.Pods[i]) == in.selection.Run.Hash {
+			n++
+		}
+	}
+	return n
 }
 
 // claims returns the templates of the claims. To change one, the StatefulSet has to be created again, which would end a

@@ -122,7 +122,11 @@ func (p *simulation) controlStatefulSet() {
 	p.pods = slices.DeleteFunc(p.pods, func(pod corev1.Pod) bool { return ordinal(pod) >= replicas })
 	for n := range replicas {
 		if !slices.ContainsFunc(p.pods, func(pod corev1.Pod) bool { return ordinal(pod) == n }) {
-			p.pods = append(p.pods, p.podOf(fmt.Sprint("web-", n), s.Spec.Template))
+			template := s.Spec.Template
+			if n < partition && p.before.Annotations != nil {
+				template = p.before
+			}
+			p.pods = append(p.pods, p.podOf(fmt.Sprint("web-", n), template))
 		}
 	}
 	slices.SortFunc(p.pods, func(a, b corev1.Pod) int { return cmp.Compare(ordinal(b), ordinal(a)) })
@@ -140,6 +144,9 @@ func (p *simulation) controlStatefulSet() {
 		} else if ordinal(pod) >= partition {
 			old = append(old, pod)
 		}
+	}
+	if int(updated) == len(p.pods) {
+		p.before = s.Spec.Template
 	}
 	s.Status = appsv1.StatefulSetStatus{Replicas: int32(len(p.pods)), ReadyReplicas: ready, AvailableReplicas: ready, UpdatedReplicas: updated}
 	for _, pod := range old {

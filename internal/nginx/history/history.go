@@ -61,6 +61,8 @@ type Revision struct {
 	Number int64
 	State  State
 	Stage  Stage
+	// Paused reports whether its rollout is paused.
+	Paused bool
 	// Inputs is the hash of the user's declarations, Template the hash of the pod template, and
 	// Config the revision of the configuration.
 	Inputs, Template, Config string
@@ -68,7 +70,7 @@ type Revision struct {
 	Image, ImageDigest string
 	// Cause is the reason for the revision.
 	Cause string
-	// StartedAt is when its last rollout began, ServedAt when it was last rolled out completely;
+	// StartedAt is when its last rollout began, or was resumed after a pause, ServedAt when it was last rolled out completely;
 	// zero: never.
 	StartedAt, ServedAt time.Time
 	// Failure describes how its last rollout failed; zero: it did not.

@@ -125,7 +125,7 @@ func NameHash(template, config string) string { return sum(template, config)[:10
 func Attempt(pods, config string, rollout *v1alpha2.Rollout) (string, error) {
 	if rollout != nil {
 		how := *rollout
-		how.OnFailure, how.Gates = "", nil
+		how.OnFailure, how.Gates, how.Paused = "", nil, nil
 		rollout = &how
 		if apiequality.Semantic.DeepEqual(how, v1alpha2.Rollout{}) {
 			rollout = nil

@@ -37,6 +37,7 @@ func readMeta(o *metav1.ObjectMeta) Revision {
 		Version:     o.ResourceVersion,
 		State:       State(o.Labels[naming.LabelRevisionState]),
 		Stage:       Stage(a[naming.AnnotationStage]),
+		Paused:      a[naming.AnnotationPaused] == "true",
 		Inputs:      a[naming.AnnotationInputs],
 		Template:    a[naming.AnnotationTemplate],
 		Config:      a[naming.AnnotationConfig],
@@ -72,6 +73,7 @@ func (r *Revision) Labels() map[string]string {
 func (r *Revision) Annotations() map[string]string {
 	return map[string]string{
 		naming.AnnotationStage:         string(r.Stage),
+		naming.AnnotationPaused:        writeTrue(r.Paused),
 		naming.AnnotationInputs:        r.Inputs,
 		naming.AnnotationTemplate:      r.Template,
 		naming.AnnotationConfig:        r.Config,
@@ -115,6 +117,13 @@ func writeFailures(f Failures) string {
 		return ""
 	}
 	return f.Attempt + "/" + strconv.Itoa(min(f.Count, mostFailures))
+}
+
+func writeTrue(b bool) string {
+	if !b {
+		return ""
+	}
+	return "true"
 }
 
 func writeTime(t time.Time) string {

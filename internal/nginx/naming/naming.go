@@ -71,7 +71,9 @@ const (
 	AnnotationChangeCause = "kubernetes.io/change-cause"
 	// AnnotationStage is the stage of a revision's rollout.
 	AnnotationStage = "operator.example.com/rollout-stage"
-	// AnnotationStartedAt is the time at which its last rollout began.
+	// AnnotationPaused is "true" while its rollout is paused.
+	AnnotationPaused = "operator.example.com/rollout-paused"
+	// AnnotationStartedAt is the time at which its last rollout began, or was resumed.
 	AnnotationStartedAt = "operator.example.com/started-at"
 	// AnnotationServedAt is the last time at which a rollout of it was complete and every pod
 	// served.

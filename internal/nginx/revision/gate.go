@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
@@ -20,16 +21,18 @@ type ClosedGates struct {
 	Names []string
 	// Waits is the Waits of the application.
 	Waits string
+	// Paused reports whether rollout.paused keeps it from beginning.
+	Paused bool
 	// NewConfig reports whether the rollout brings another configuration, which no pod has tested.
 	NewConfig bool
 }
 
-// pauseAtGates selects what runs now while gates are closed. It neither stops a rollout that has begun
-// nor delays a return to the last good revision.
-func (in *Input) pauseAtGates(s *Selection) error {
-	gates := in.rolloutSpec().Gates
+// waitAtGates selects what runs now while gates are closed, or rollouts are paused. It neither stops a rollout that has
+// begun nor delays a return to the last good revision.
+func (in *Input) waitAtGates(s *Selection) error {
+	gates, paused := in.rolloutSpec().Gates, in.paused()
 	good := in.State.History.LastGood("")
-	if len(gates) == 0 && in.Waits == "" || good == nil || good.Name == s.Requested.Name || in.begun(&s.Requested) {
+	if len(gates) == 0 && in.Waits == "" && !paused || good == nil || good.Name == s.Requested.Name || in.begun(&s.Requested) {
 		return nil
 	}
 	// The template identifies the rollout, not the spec it was made from: another release of the operator
@@ -39,14 +42,23 @@ func (in *Input) pauseAtGates(s *Selection) error {
 		return err
 	}
 	closed := closedGates(in.Nginx, gates, id)
-	if len(closed) == 0 && in.Waits == "" {
+	if len(closed) == 0 && in.Waits == "" && !paused {
 		return nil
 	}
-	return in.pause(s, good, &ClosedGates{Revision: id, Names: closed, Waits: in.Waits})
+	return in.keepRunning(s, good, &ClosedGates{Revision: id, Names: closed, Waits: in.Waits, Paused: paused})
 }
 
-// pause keeps what runs now.
-func (in *Input) pause(s *Selection, good *history.Revision, closed *ClosedGates) error {
+// paused reports whether no rollout may continue, or begin.
+func (in *Input) paused() bool { return ptr.Deref(in.rolloutSpec().Paused, false) }
+
+// pauses reports whether the rollout of what runs must not continue. A return to the last good revision does.
+func (in *Input) pauses(s *Selection) bool {
+	good := in.State.History.LastGood("")
+	return in.paused() && good != nil && good.Name != s.Requested.Name && !s.Mode.ReturnsToEarlier() && s.Mode != Held
+}
+
+// keepRunning selects what runs now.
+func (in *Input) keepRunning(s *Selection, good *history.Revision, closed *ClosedGates) error {
 	run, err := in.running(good)
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ func (p *progress) configInput() rollout.Input {
 		Proven:    p.selection.Mode.ReturnsToEarlier(),
 		HoldOld:   p.holdsOldPods(),
 		Held:      p.selection.Mode == Held,
+		Paused:    p.selection.Paused,
 		Refused:   p.refusalProblems(),
 		Following: p.following(),
 		Now:       p.Now,

@@ -88,7 +88,7 @@ func (p *progress) rolling() *history.Revision {
 	hash := p.selection.Run.Hash
 	for i := range p.State.History {
 		if r := &p.State.History[i]; r.Template == hash && r.Stage != "" {
-			return r
+			return p.pausedOrResumed(r)
 		}
 	}
 	if p.State.LiveTemplate() == hash && p.State.History.HasBeenGood(hash) {
@@ -96,6 +96,16 @@ func (p *progress) rolling() *history.Revision {
 	}
 	begun := p.begin()
 	return &begun
+}
+
+// pausedOrResumed returns the record of a rollout that is under way. The time of a pause does not count.
+func (p *progress) pausedOrResumed(r *history.Revision) *history.Revision {
+	now := *r
+	now.Paused = p.selection.Paused
+	if r.Paused && !now.Paused {
+		now.StartedAt = p.Now
+	}
+	return &now
 }
 
 // begin returns the record of a rollout that begins now: a new one, or that of a revision that is requested again.
@@ -146,6 +156,7 @@ func (p *progress) advanceTemplate() rollout.Step {
 	return rollout.Advance(rollout.TemplateInput{
 		Now:       p.Now,
 		Stage:     r.Stage,
+		Paused:    r.Paused,
 		StartedAt: r.StartedAt,
 		Deadline:  p.progressDeadline(),
 		Canary:    p.Canary,
@@ -201,11 +212,17 @@ func (p *progress) canaryParameters() *rollout.Canary {
 		Verdict:      p.Verdict,
 		OnNoEvidence: ptr.Deref(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait),
 	}
-	if c.OnNoEvidence == v1alpha2.OnNoEvidenceWait {
+	switch {
+	case p.selection.Paused:
+		c.OnNoEvidence, c.Wait = v1alpha2.OnNoEvidenceWait, forever
+	case c.OnNoEvidence == v1alpha2.OnNoEvidenceWait:
 		c.Wait = p.progressDeadline()
 	}
 	return c
 }
+
+// forever is how long a paused canary waits for evidence.
+const forever = 100 * 365 * 24 * time.Hour
 
 // AllowsSurge reports whether a new pod may start before an old one stops.
 func AllowsSurge(spec v1alpha2.Rollout) bool {

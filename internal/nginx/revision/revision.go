@@ -6,7 +6,7 @@
 //  1. Which revision does the spec request? rollout.toRevision may name one of the history.
 //  2. Did its rollout fail? Then the last good revision runs instead, or the failed one is held.
 //  3. Is a rollout that was given up still running? Then the last good revision runs until its pods are gone.
-//  4. Are gates closed? Then the current revision continues.
+//  4. Are gates closed, or rollouts paused? Then the current revision continues.
 //
 // The rollout of the selected revision then advances by one step: package rollout decides which, and the
 // history records it.
@@ -73,7 +73,7 @@ const (
 	// Pinned: the revision that rollout.toRevision requests runs, or the last good one if the history has no such
 	// revision.
 	Pinned Mode = "Pinned"
-	// WaitingForGate: the rollout of the requested revision has not begun, because gates are closed.
+	// WaitingForGate: the rollout of the requested revision has not begun, because gates are closed or rollouts are paused.
 	WaitingForGate Mode = "WaitingForGate"
 	// GateRollback: gates closed after the pods got another template; what ran before is put back.
 	GateRollback Mode = "GateRollback"
@@ -133,6 +133,8 @@ type Selection struct {
 	Failure *history.Failure
 	// RolledBackTo is the number of the revision that runs after a failure; 0 in all other modes.
 	RolledBackTo int64
+	// Paused reports whether the rollout of what runs must not continue.
+	Paused bool
 	// Gates is set in mode WaitingForGate.
 	Gates *ClosedGates
 	// Retry is when the revision that failed is tried again; nil if it is not.

@@ -22,11 +22,12 @@ func (in *Input) selectRevision(requested Configuration, unknown bool) (Selectio
 	}
 	s.Run = s.Requested
 	undisturbed := s.Mode
-	for _, decide := range []func(*Selection) error{in.rollBackIfFailed, in.rollBackAbandonedRollout, in.pauseAtGates} {
+	for _, decide := range []func(*Selection) error{in.rollBackIfFailed, in.rollBackAbandonedRollout, in.waitAtGates} {
 		if err = decide(&s); err != nil || s.Mode != undisturbed {
 			break
 		}
 	}
+	s.Paused = in.pauses(&s)
 	if s.Run.Config.Revision == requested.Revision {
 		// The same files; the requested ones know where they come from.
 		s.Run.Config = requested

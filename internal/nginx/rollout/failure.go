@@ -13,7 +13,8 @@ func (in TemplateInput) failure() (poddiagnosis.Diagnosis, bool) {
 	if d := in.unrecoverable(bad); d != nil {
 		return in.withNodeNames(*d), true
 	}
-	if !in.TimedOut && !in.stalled() && !in.overdue() || in.onlyStuck(bad) {
+	timedOut := in.TimedOut && !in.Paused
+	if !timedOut && !in.stalled() && !in.overdue() || in.onlyStuck(bad) {
 		return poddiagnosis.Diagnosis{}, false
 	}
 	return in.late(), true

@@ -26,6 +26,7 @@ func (d *Decision) follow(in Input) {
 	case in.Held || in.HoldOld || in.Requested == "":
 	case d.Phase == Rejected:
 		d.Follow = in.followBack()
+	case in.Paused && in.Stable != in.Requested:
 	case d.Phase != Settled && in.Stable != in.Requested && !slices.ContainsFunc(in.Pods, isSilent):
 		// Every pod gets orders. Another client may have written what is there, so that pods skip the canary.
 		d.Follow = nil

@@ -49,6 +49,8 @@ type Input struct {
 	// Held reports whether a failed rollout stays as it is: pods get no requests, and boot with what they booted with
 	// before.
 	Held bool
+	// Paused reports whether no more pods may load the configuration.
+	Paused bool
 	// Canary is nil if no canary is requested.
 	Canary *Canary
 	// Following is the Follow of the candidate's ConfigMap; nil if there is none.
@@ -171,8 +173,15 @@ func Decide(in Input) Decision {
 		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
-	d.Watch = d.Phase == Loading || d.OnProbation || len(d.Unreachable) > 0 || d.Phase == Testing && anyRunning(in.Pods) || d.Phase == Rejected && in.goesBack()
+	d.Watch = d.Phase == Loading && in.inMotion() || d.OnProbation || len(d.Unreachable) > 0 || d.Phase == Testing && anyRunning(in.Pods) || d.Phase == Rejected && in.goesBack()
 	return d
+}
+
+// inMotion reports whether pods load the configuration, or may.
+func (in *Input) inMotion() bool {
+	return !in.Paused || slices.ContainsFunc(in.Pods, func(p Pod) bool {
+		return p.Status != nil && p.Status.OnProbation || p.orderedToLoad(in.Requested) && !p.serves(in.Requested)
+	})
 }
 
 // goesBack reports whether a pod still serves what is refused.

@@ -182,6 +182,41 @@ func TestSilentPodsGetNoOrders(t *testing.T) {
 	}
 }
 
+// TestPaused: no more pods load a configuration that is paused. A pod that refuses it still makes all go back.
+func TestPaused(t *testing.T) {
+	toLoad, passed := requested("new", "new"), tested(instanceapi.Passed)
+	for name, tt := range map[string]struct {
+		pods   []Pod
+		phase  Phase
+		watch  bool
+		orders orders
+	}{
+		"tests go on": {
+			[]Pod{pod("a"), pod("b", requested("new", ""), passed)}, Testing, true, orders{"a": {Test: "new"}}},
+		"the first pod does not load it": {
+			[]Pod{pod("a", requested("new", ""), passed), pod("b", requested("new", ""), passed)}, Loading, false, orders{}},
+		"a pod that was ordered to load it does": {
+			[]Pod{pod("a", toLoad, passed), pod("b", requested("new", ""), passed)}, Loading, true, orders{}},
+		"the others do not follow": {
+			[]Pod{pod("a", toLoad, serving("new")), pod("b", requested("new", ""), passed)}, Loading, false, orders{}},
+		"the first pod took it back": {
+			[]Pod{pod("a", toLoad, loadFailed), pod("b", toLoad, serving("new"))}, Rejected, true,
+			orders{"a": {Test: "new", Load: "old"}, "b": {Test: "new", Load: "old"}}},
+		"all pods serve it": {
+			[]Pod{pod("a", toLoad, serving("new")), pod("b", toLoad, serving("new"))}, Settled, false, orders{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(Input{Requested: "new", Stable: "old", Paused: true, Pods: tt.pods})
+			if d.Phase != tt.phase || d.Watch != tt.watch || d.Stable != (tt.phase == Settled) {
+				t.Errorf("phase %s, watch %v, stable %v", d.Phase, d.Watch, d.Stable)
+			}
+			if diff := cmp.Diff(tt.orders, d.Orders); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestHeld: what failed stays as it is, so the operator only waits for pods that do not answer,
 // since their next answer emits no event.
 func TestHeld(t *testing.T) {

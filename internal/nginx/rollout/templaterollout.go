@@ -14,6 +14,8 @@ type TemplateInput struct {
 	// Stage is the progress of the rollout, StartedAt when it began.
 	Stage     history.Stage
 	StartedAt time.Time
+	// Paused reports whether it must not continue. It can still fail, but not because of the time.
+	Paused bool
 	// Deadline is how long it may make no progress.
 	Deadline time.Duration
 	// Canary is nil if no canary is requested.
@@ -126,6 +128,9 @@ func Advance(in TemplateInput) Step {
 		in.advanceProving(&step)
 	case history.Rolling:
 	}
+	if in.Paused {
+		step.Stage = in.Stage
+	}
 	if in.Complete && step.Stage == history.Rolling {
 		step.Outcome = Done
 		return step
@@ -142,7 +147,7 @@ func (in TemplateInput) stalled() bool {
 // mayStall reports whether the next pod has to follow by itself. Before, pods wait because the others have to prove
 // themselves.
 func (in TemplateInput) mayStall() bool {
-	return !in.StallsAt.IsZero() && in.Stage == history.Rolling && !in.Complete
+	return !in.StallsAt.IsZero() && in.Stage == history.Rolling && !in.Complete && !in.Paused
 }
 
 // overdue reports whether too few new pods became ready in time. The Deployment controller reports later standstills,
@@ -164,9 +169,12 @@ func (in TemplateInput) enough() bool {
 	return in.ready() > 0
 }
 
-// waiting returns since when new pods have had their time. Without a pod there is none to wait for, unless its
-// creation was refused: the application may be scaled to zero.
+// waiting returns since when new pods have had their time. In a pause, they have all of it. Without a pod there is none to
+// wait for, unless its creation was refused: the application may be scaled to zero.
 func (in TemplateInput) waiting() (since time.Time, waiting bool) {
+	if in.Paused {
+		return time.Time{}, false
+	}
 	if len(in.New) == 0 {
 		return in.StartedAt, in.Refused != ""
 	}
@@ -242,7 +250,7 @@ func (in TemplateInput) advanceCanary(step *Step) {
 		if !p.Ready {
 			continue
 		}
-		served := in.Now.Sub(p.ReadySince)
+		served := min(in.Now.Sub(p.ReadySince), in.Now.Sub(in.StartedAt))
 		if len(step.AnalyzeAgain) == 0 || served < step.Served {
 			step.Served = served
 		}

@@ -69,7 +69,7 @@ func (v *view) readyReplicas() int32 {
 // protectServingPods reports whether new pods still have to prove themselves, or are held.
 func (v *view) protectServingPods() bool {
 	s := &v.in.Selection
-	return s.Mode == revision.Held || s.Step.Stage == history.Proving || s.Step.Stage == history.Canary
+	return s.Mode == revision.Held || s.Paused && s.Began != nil || s.Step.Stage == history.Proving || s.Step.Stage == history.Canary
 }
 
 func are(pods int32) string {

@@ -115,7 +115,7 @@ func (v *view) canaryPassed() bool {
 		return false
 	case revision.Normal, revision.Pinned, revision.GateRollback:
 	}
-	if v.rollout.CanaryFailure != "" {
+	if v.rollout.CanaryFailure != "" || v.in.Selection.Paused {
 		return false
 	}
 	if step := v.in.Selection.Step; step.Outcome != "" {

@@ -46,6 +46,9 @@ func waitsForGate(v *view) *verdict {
 	if waits := v.in.Selection.Gates.Waits; waits != "" {
 		return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun, so nginx has not tested it: "+waits)
 	}
+	if v.in.Selection.Gates.Paused {
+		return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun (rollout.paused), so nginx has not tested it")
+	}
 	return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration waits for a gate (rollout.gates), so nginx has not tested it")
 }
 

@@ -52,8 +52,8 @@ func conditionFalseEvent(c *metav1.Condition, action string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: c.Reason, Action: action, Note: c.Message}
 }
 
-// rolloutPaused reports what the user keeps from being rolled out.
-func rolloutPaused(c *metav1.Condition) Event {
+// rolloutWaits reports what the user keeps from being rolled out.
+func rolloutWaits(c *metav1.Condition) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: c.Reason, Action: actionReconcile, Note: c.Message}
 }
 

@@ -42,7 +42,7 @@ func (v *view) resource() string {
 
 // waitingRollout is the same for other programs; nil if no rollout waits.
 func (v *view) waitingRollout() *v1alpha2.WaitingRollout {
-	if v.in.Selection.Mode != revision.WaitingForGate || v.in.Selection.Gates.Waits != "" {
+	if v.in.Selection.Mode != revision.WaitingForGate || v.in.Selection.Gates.Waits != "" || len(v.in.Selection.Gates.Names) == 0 {
 		return nil
 	}
 	w := &v1alpha2.WaitingRollout{

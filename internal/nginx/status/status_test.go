@@ -375,6 +375,25 @@ func TestConditions(t *testing.T) {
 			"UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "so the others do not load it: correct the configuration, or delete pods web-1, web-2"},
 		{"held", failed(func(in *Input) { in.Selection.Mode = revision.Held }), "UpToDate", no, v1alpha2.ReasonRolloutHeld,
 			"The rollout failed and is held (rollout.onFailure), until the spec changes: CanaryFailed: 5xx"},
+		{"paused before it begins", func(in *Input) {
+			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, NewConfig: true}
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout of 5b3f has not begun, because rollout.paused is set; the current pods keep serving"},
+		{"a configuration paused before it begins", func(in *Input) {
+			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, NewConfig: true}
+		}, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun (rollout.paused), so nginx has not tested it"},
+		{"paused", func(in *Input) {
+			rollingOut(newPod("web-3"))(in)
+			in.Selection.Paused, in.Selection.Began = true, &history.Revision{}
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 0 of 2 pods are up to date"},
+		{"paused with a pod that crashes", func(in *Input) {
+			rollingOut(crashing(false, emerg))(in)
+			in.Selection.Paused, in.Selection.Began = true, &history.Revision{}
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 0 of 2 pods are up to date; "},
+		{"a configuration is paused", func(in *Input) {
+			decided(rollout.Loading, 1)(in)
+			in.Selection.Paused = true
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 1 of 2 pods serve configuration r1"},
+		{"nothing is paused", func(in *Input) { in.Selection.Paused = true }, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod is up to date"},
 		{"rolled back, to be retried", failed(func(in *Input) { in.Selection.Retry = &revision.Retry{At: now.Add(time.Minute), Number: 2, Limit: 3} }),
 			"UpToDate", no, v1alpha2.ReasonRolledBack, "revision 3 runs again; retry 2 of 3 is at 2026-11-20T12:01:00Z (rollout.retry): CanaryFailed: 5xx"},
 		{"canary", func(in *Input) {

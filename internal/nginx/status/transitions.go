@@ -65,13 +65,13 @@ func rolloutEvents(t, accepted transition) []Event {
 		return nil
 	}
 	switch t.after.Reason {
-	case v1alpha2.ReasonSuspended, v1alpha2.ReasonWaitingForGate:
-		return []Event{rolloutPaused(t.after)}
+	case v1alpha2.ReasonSuspended, v1alpha2.ReasonWaitingForGate, v1alpha2.ReasonRolloutPaused:
+		return []Event{rolloutWaits(t.after)}
 	case v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected:
 		// The events of ConfigValid and of the loaded configuration report it.
 		return nil
 	case v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonCanaryRunning:
-		if t.was(metav1.ConditionFalse) && t.before.Reason != v1alpha2.ReasonWaitingForGate && t.before.Reason != v1alpha2.ReasonRolledBack {
+		if t.was(metav1.ConditionFalse) && !slices.Contains(reasonsBeforeRollout, t.before.Reason) {
 			// A rollout that continues after a fault is the same rollout. A retry is another one.
 			return nil
 		}
@@ -80,6 +80,9 @@ func rolloutEvents(t, accepted transition) []Event {
 		return []Event{conditionFalseEvent(t.after, actionRollout)}
 	}
 }
+
+// reasonsBeforeRollout are the reasons for which UpToDate is False before a rollout begins, or is resumed.
+var reasonsBeforeRollout = []string{v1alpha2.ReasonWaitingForGate, v1alpha2.ReasonRolloutPaused, v1alpha2.ReasonRolledBack}
 
 // reasonsWithoutRollout are the reasons for which UpToDate is not True although no pod is being replaced.
 var reasonsWithoutRollout = []string{

@@ -19,7 +19,7 @@ import (
 // and what is under way.
 var upToDateChecks = []check{
 	suspended, specBlocked, waitingForRecreation, applyFailed, configLost, workloadMissing,
-	rolloutHeld, rollingBack, retryScheduled, rolledBack, waitingForGate, interimRollback,
+	rolloutHeld, rollingBack, retryScheduled, rolledBack, rolloutPaused, waitingForGate, interimRollback,
 	canaryRunning, podsDiagnosed, podsNotCreated, deadlineExceeded, rolloutInProgress, portsPending,
 	servesLastGood, onProbation, everyPodServes, instancesUnreachable, configLoading,
 }
@@ -102,6 +102,33 @@ func rolledBack(v *view) *verdict {
 	return falseVerdict(v1alpha2.ReasonRolledBack,
 		fmt.Sprintf("The rollout failed; revision %d runs again until the spec changes (to retry the same spec, change spec.forceRedeploy): %s",
 			v.in.Selection.RolledBackTo, v.failure()))
+}
+
+// rolloutPaused says how far the rollout is that rollout.paused stops.
+func rolloutPaused(v *view) *verdict {
+	s, c := &v.in.Selection, v.rollout
+	var progress string
+	switch {
+	case s.Mode == revision.WaitingForGate && s.Gates.Paused:
+		progress = "The rollout of " + s.Gates.Revision + " has not begun, because rollout.paused is set; the current pods keep serving"
+	case !s.Paused:
+		return nil
+	case s.Began != nil:
+		progress = "The rollout is paused (rollout.paused): " + v.podsUpToDate()
+	case c.Phase == rollout.Testing || c.Phase == rollout.Loading:
+		progress = fmt.Sprintf("The rollout is paused (rollout.paused): %d of %d pods serve configuration %s", c.Serving, v.replicas, v.revision)
+	default:
+		return nil
+	}
+	return falseVerdict(v1alpha2.ReasonRolloutPaused, progress+v.heldBack())
+}
+
+// heldBack is what holds new pods of a paused rollout back; empty if nothing does.
+func (v *view) heldBack() string {
+	if v.rolledOut() || v.diagnosis == nil {
+		return ""
+	}
+	return "; " + poddiagnosis.MessageWithNodes(*v.diagnosis, v.placed())
 }
 
 // failedWith reports whether the rollout failed for a reason.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -82,7 +83,8 @@ func All() []Edit {
 			Long: "Turn maintenance on or off. Meanwhile, every request gets 503 with Retry-After. It is a change of the configuration, so no pod is replaced. What the application declared " +
 				"before is kept in an annotation. Checks, readiness requests, the canary and gates are off meanwhile."},
 		{Command: "suspend", Short: "Leave the application as it is, whatever the spec declares", Change: suspend},
-		{Command: "resume", Short: "End a suspension", Change: resume, Settles: true},
+		{Command: "pause", Short: "Stop the rollout where it is, and let no other begin", Change: pause},
+		{Command: "resume", Short: "End a pause or a suspension", Change: resume, Settles: true},
 	}
 }
 
@@ -146,7 +148,8 @@ func (t Target) pin(revision int64) string {
 	if t.Spec.Rollout == nil {
 		t.Spec.Rollout = &v1alpha2.Rollout{}
 	}
-	t.Spec.Rollout.ToRevision = &revision
+	// A pause would keep the pods from returning.
+	t.Spec.Rollout.ToRevision, t.Spec.Rollout.Paused = &revision, nil
 	return fmt.Sprintf("rolled back to revision %d", revision)
 }
 
@@ -174,7 +177,7 @@ func (t Target) candidate() *history.Revision {
 // progressing are the reasons of UpToDate while a rollout, of pods or of a configuration, has not ended.
 var progressing = []string{
 	v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonConfigLoading, v1alpha2.ReasonCanaryRunning, v1alpha2.ReasonWaitingForGate, v1alpha2.ReasonImagePullFailed,
-	v1alpha2.ReasonContainerCrashed, v1alpha2.ReasonContainerNotStarted, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonPodsNotCreated, v1alpha2.ReasonRolloutHeld,
+	v1alpha2.ReasonContainerCrashed, v1alpha2.ReasonContainerNotStarted, v1alpha2.ReasonUnschedulable, v1alpha2.ReasonPodsNotCreated, v1alpha2.ReasonRolloutHeld, v1alpha2.ReasonRolloutPaused,
 }
 
 func (t Target) inProgress() bool { return slices.ContainsFunc(progressing, t.waits) }
@@ -224,8 +227,29 @@ func suspend(n Target, _ []string) (string, error) {
 	return "suspended", nil
 }
 
+func pause(n Target, _ []string) (string, error) {
+	if n.paused() {
+		return "", fmt.Errorf("rollouts of %s are paused already: kubectl nginx resume %s", n.Name, n.Name)
+	}
+	if n.Spec.Rollout == nil {
+		n.Spec.Rollout = &v1alpha2.Rollout{}
+	}
+	n.Spec.Rollout.Paused = new(true)
+	return "rollouts paused", nil
+}
+
+func (t Target) paused() bool {
+	return t.Spec.Rollout != nil && ptr.Deref(t.Spec.Rollout.Paused, false)
+}
+
 func resume(n Target, _ []string) (string, error) {
+	if !n.paused() && !ptr.Deref(n.Spec.Suspend, false) {
+		return "", fmt.Errorf("%s is neither paused nor suspended", n.Name)
+	}
 	n.Spec.Suspend = nil
+	if n.Spec.Rollout != nil {
+		n.Spec.Rollout.Paused = nil
+	}
 	return "resumed", nil
 }
 

@@ -58,6 +58,8 @@ func TestEdits(t *testing.T) {
 		"promote nothing":              {command: "promote", history: history.History{candidate(history.Rolling)}, fails: "waits for a gate or runs a canary"},
 		"approve":                      {command: "approve review", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, want: annotated(v1alpha2.AnnotationGatePrefix+"review", "5b3f")},
 		"approve another gate":         {command: "approve lunch", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, fails: "for backup, review"},
+		"pause":                        {command: "pause", want: func(n *v1alpha2.NginxOperator) { n.Spec.Rollout = &v1alpha2.Rollout{Paused: new(true)} }},
+		"resume what continues":        {command: "resume", fails: "neither paused nor suspended"},
 		"scale to too few":             {command: "scale -1", fails: "set it to a number from 0"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,6 +50,7 @@ var advices = map[string]advice{
 	v1alpha2.ReasonRollingBack:              {"the rollout failed, and the last good revision is coming back", "wait", []string{seeStatus}},
 	v1alpha2.ReasonRolledBack:               {"the rollout failed, and the last good revision serves", "correct what the message quotes; a restart tries the same again", []string{seeHistory, editSpec}},
 	v1alpha2.ReasonRolloutHeld:              {"the rollout failed, and its pods stay for you to look at", "look at them, then change the spec or return", []string{describePod, "kubectl nginx abort {name}"}},
+	v1alpha2.ReasonRolloutPaused:            {"the rollout is paused, and stays where it is", "let it continue, or return", []string{"kubectl nginx resume {name}", "kubectl nginx abort {name}"}},
 	v1alpha2.ReasonInstanceUnreachable:      {"the operator does not reach the instance manager of a pod", "let the operator reach port 9113 of the pods", []string{checkAll}},
 
 	v1alpha2.ReasonMinimumReplicasUnavailable: {"too few pods serve", "correct the cause in the message", []string{describePod, seeLogs}},
