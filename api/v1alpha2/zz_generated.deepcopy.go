@@ -1660,6 +1660,11 @@ func (in *Rollout) DeepCopyInto(out *Rollout) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.Paused != nil {
+		in, out := &in.Paused, &out.Paused
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Gates != nil {
 		in, out := &in.Gates, &out.Gates
 		*out = make([]string, len(*in))

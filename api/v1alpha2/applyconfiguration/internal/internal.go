@@ -1060,6 +1060,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: onFailure
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.OnFailure
+    - name: paused
+      type:
+        scalar: boolean
     - name: progressDeadlineSeconds
       type:
         scalar: numeric

@@ -47,6 +47,11 @@ type RolloutApplyConfiguration struct {
 	// toRevision runs a revision of the history, its pods and its configuration, in place of what
 	// the spec declares: the number of a ControllerRevision of this NginxOperator. Unset: the spec.
 	ToRevision *int64 `json:"toRevision,omitempty"`
+	// paused stops a rollout where it is, or keeps it from beginning, for as long as it is set. The
+	// pods of both revisions keep serving, and no deadline runs. A rollout still fails when its pods
+	// crash, reject the configuration, cannot pull their image, or perform worse as a canary. Neither
+	// the first rollout nor a rollback after a failure is paused. Default: false.
+	Paused *bool `json:"paused,omitempty"`
 	// gates are the names of conditions that must be met before a rollout starts: a backup, an
 	// approval. While one is closed, the current pods keep serving, and status.waitingRollout says
 	// what waits. The annotation gate.operator.example.com/<name> opens a gate, with the revision
@@ -130,6 +135,14 @@ func (b *RolloutApplyConfiguration) WithRetry(value *RolloutRetryApplyConfigurat
 // If called multiple times, the ToRevision field is set to the value of the last call.
 func (b *RolloutApplyConfiguration) WithToRevision(value int64) *RolloutApplyConfiguration {
 	b.ToRevision = &value
+	return b
+}
+
+// WithPaused sets the Paused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Paused field is set to the value of the last call.
+func (b *RolloutApplyConfiguration) WithPaused(value bool) *RolloutApplyConfiguration {
+	b.Paused = &value
 	return b
 }
 
