@@ -32,29 +32,17 @@ func deployment(in *input) (object, error) {
 // setRollout applies the user's tuning, restricted while the first new pods prove themselves.
 func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 	want := ptr.Deref(in.app.Spec.Rollout, v1alpha2.Rollout{})
-	if want.MaxSurge != nil {
-		spec.Strategy.RollingUpdate.WithMaxSurge(*want.MaxSurge)
-	}
-	if want.MaxUnavailable != nil {
-		spec.Strategy.RollingUpdate.WithMaxUnavailable(*want.MaxUnavailable)
-	}
-	if want.MinReadySeconds != nil {
-		spec.WithMinReadySeconds(*want.MinReadySeconds)
-	}
-	if want.ProgressDeadlineSeconds != nil {
-		spec.WithProgressDeadlineSeconds(*want.ProgressDeadlineSeconds)
-	}
+	applyTuning(spec, want)
 	surges := revision.AllowsSurge(want)
 	switch {
 	case in.selection.Mode == revision.Held:
-		holdRollingUpdate(spec, forGood, surges)
-		spec.WithPaused(true)
+		pause(spec, surges)
 	case in.selection.Began == nil:
 	case in.selection.Paused:
-		holdRollingUpdate(spec, forGood, surges)
-		spec.WithPaused(true)
-		if in.selection.Step.Stage == history.Canary {
-			spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(in.selection.Canary.Replicas))
+		pause(spec, surges)
+		// The canary may be promoted, or no longer declared, during the pause.
+		if canary := in.selection.Canary; canary != nil && in.selection.Step.Stage == history.Canary {
+			spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(canary.Replicas))
 		}
 	case in.selection.Step.Stage == history.Proving:
 		holdRollingUpdate(spec, rollout.Proof, surges)
@@ -67,6 +55,29 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 	case in.selection.Step.Stage == history.Rolling && in.selection.Step.Stuck > 0 && surges:
 		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(in.maxSurgeWithStuckPods(in.selection.Step.Stuck, want.MaxSurge)))
 	}
+}
+
+// applyTuning applies what the user declares.
+func applyTuning(spec *appsv1ac.DeploymentSpecApplyConfiguration, want v1alpha2.Rollout) {
+	if want.MaxSurge != nil {
+		spec.Strategy.RollingUpdate.WithMaxSurge(*want.MaxSurge)
+	}
+	if want.MaxUnavailable != nil {
+		spec.Strategy.RollingUpdate.WithMaxUnavailable(*want.MaxUnavailable)
+	}
+	if want.MinReadySeconds != nil {
+		spec.WithMinReadySeconds(*want.MinReadySeconds)
+	}
+	if want.ProgressDeadlineSeconds != nil {
+		spec.WithProgressDeadlineSeconds(*want.ProgressDeadlineSeconds)
+	}
+}
+
+// pause keeps the Deployment controller from replacing any more pods. spec.paused alone would not: once as many new pods are
+// available as there are replicas, the controller removes the old ones, paused or not.
+func pause(spec *appsv1ac.DeploymentSpecApplyConfiguration, surges bool) {
+	holdRollingUpdate(spec, forGood, surges)
+	spec.WithPaused(true)
 }
 
 // maxSurgeWithStuckPods returns how many pods may be added while nodes hold up some, which would otherwise take the places of

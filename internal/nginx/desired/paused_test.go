@@ -102,6 +102,25 @@ func TestPausedCanaryNeedsItsTime(t *testing.T) {
 	}
 }
 
+// TestPausedCanaryIsPromoted: a promotion during a pause takes effect when the rollout is resumed.
+func TestPausedCanaryIsPromoted(t *testing.T) {
+	p := newSimulation(t)
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(3600))}}
+	p.settle()
+	p.nginx.Spec.Image = new("nginx:2")
+	p.tick()
+	p.pause(true)
+	p.tick()
+	p.nginx.Annotations = map[string]string{v1alpha2.AnnotationPromote: "2"}
+	p.waitLonger()
+	if p.plan.Step.Stage != history.Canary {
+		t.Errorf("during the pause, the stage is %s", p.plan.Step.Stage)
+	}
+	p.pause(false)
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
+}
+
 // TestPausedRolloutFails: a pause does not keep what harms.
 func TestPausedRolloutFails(t *testing.T) {
 	crash := func(p *simulation) { p.bad["nginx:2"] = true }

@@ -122,11 +122,7 @@ func (p *simulation) controlStatefulSet() {
 	p.pods = slices.DeleteFunc(p.pods, func(pod corev1.Pod) bool { return ordinal(pod) >= replicas })
 	for n := range replicas {
 		if !slices.ContainsFunc(p.pods, func(pod corev1.Pod) bool { return ordinal(pod) == n }) {
-			template := s.Spec.Template
-			if n < partition && p.before.Annotations != nil {
-				template = p.before
-			}
-			p.pods = append(p.pods, p.podOf(fmt.Sprint("web-", n), template))
+			p.pods = append(p.pods, p.podOf(fmt.Sprint("web-", n), p.templateOf(n, partition)))
 		}
 	}
 	slices.SortFunc(p.pods, func(a, b corev1.Pod) int { return cmp.Compare(ordinal(b), ordinal(a)) })
@@ -155,6 +151,14 @@ func (p *simulation) controlStatefulSet() {
 			return
 		}
 	}
+}
+
+// templateOf returns the template of a pod that is created.
+func (p *simulation) templateOf(ordinal, partition int) corev1.PodTemplateSpec {
+	if ordinal < partition && p.before.Annotations != nil {
+		return p.before
+	}
+	return p.statefulSet().Spec.Template
 }
 
 func ordinal(pod corev1.Pod) int {

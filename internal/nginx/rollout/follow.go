@@ -23,10 +23,9 @@ const maxFirstFollowers = 3
 func (d *Decision) follow(in Input) {
 	d.Follow = in.Following
 	switch live := in.Following; {
-	case in.Held || in.HoldOld || in.Requested == "":
+	case in.leavesFollowers(d.Phase):
 	case d.Phase == Rejected:
 		d.Follow = in.followBack()
-	case in.Paused && in.Stable != in.Requested:
 	case d.Phase != Settled && in.Stable != in.Requested && !slices.ContainsFunc(in.Pods, isSilent):
 		// Every pod gets orders. Another client may have written what is there, so that pods skip the canary.
 		d.Follow = nil
@@ -39,6 +38,11 @@ func (d *Decision) follow(in Input) {
 		d.Follow = d.firstFollow(in)
 	}
 	d.describeFollowers(in)
+}
+
+// leavesFollowers reports whether nothing is decided for pods that follow.
+func (in *Input) leavesFollowers(phase Phase) bool {
+	return in.Held || in.HoldOld || in.Requested == "" || in.stays() && phase != Rejected
 }
 
 // firstFollow lets pods begin to follow a change; nil: there is none, or not yet.

@@ -70,9 +70,6 @@ func (d *Decision) load(in Input) {
 
 // allowed returns how many more pods may be ordered to load the configuration now.
 func (d *Decision) allowed(in Input) int {
-	if in.Paused && in.Stable != "" && in.Stable != in.Requested {
-		return 0
-	}
 	if in.Stable == in.Requested || in.Proven {
 		// All pods have served it before: only stragglers are left.
 		return len(in.Pods)

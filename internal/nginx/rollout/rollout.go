@@ -173,13 +173,30 @@ func Decide(in Input) Decision {
 		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
-	d.Watch = d.Phase == Loading && in.inMotion() || d.OnProbation || len(d.Unreachable) > 0 || d.Phase == Testing && anyRunning(in.Pods) || d.Phase == Rejected && in.goesBack()
+	d.Watch = d.OnProbation || len(d.Unreachable) > 0 || in.inMotion(d.Phase)
 	return d
 }
 
-// inMotion reports whether pods load the configuration, or may.
-func (in *Input) inMotion() bool {
-	return !in.Paused || slices.ContainsFunc(in.Pods, func(p Pod) bool {
+// inMotion reports whether a pod is about to do what the operator has to know next.
+func (in *Input) inMotion(phase Phase) bool {
+	switch phase {
+	case Testing:
+		return anyRunning(in.Pods)
+	case Loading:
+		return in.loads()
+	case Rejected:
+		return in.goesBack()
+	default:
+		return false
+	}
+}
+
+// stays reports whether a pause keeps pods from loading what is requested.
+func (in *Input) stays() bool { return in.Paused && in.Stable != "" && in.Stable != in.Requested }
+
+// loads reports whether pods load the configuration, or may.
+func (in *Input) loads() bool {
+	return !in.stays() || slices.ContainsFunc(in.Pods, func(p Pod) bool {
 		return p.Status != nil && p.Status.OnProbation || p.orderedToLoad(in.Requested) && !p.serves(in.Requested)
 	})
 }
@@ -203,7 +220,7 @@ func (d *Decision) accept(in Input) {
 	if d.allPodsLoaded(in) {
 		d.Phase = Settled
 		d.OnProbation = in.Stable != "" && in.Stable != in.Requested && !in.Proven && anyOnProbation(in.Pods)
-	} else {
+	} else if !in.stays() {
 		d.load(in)
 	}
 	d.forget(in)
