@@ -156,7 +156,7 @@ API_REST := AtEach|KilledWhileCorrecting|TestHostile|TestTwoVersionsAtOnce|TestR
 INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads|TestLint\b
 NGINX_OTHERS := bookworm|forky
 E2E_MAIN := TestFirstManifest|TestSample|TestHardening|TestV1Alpha1|TestReferenced|TestBadConfiguration|TestFirstConfigurationBad$(\
-)|TestCertificateRotation|TestChangeImage|TestBadImage\b|TestCanaryKeepsServing|TestChecks|TestDrain|TestScale\b|TestAutoscaler$(\
+)|TestCertificateRotation|TestChangeImage|TestBadImage\b|TestCanaryKeepsServing|TestPausedRollout|TestChecks|TestDrain|TestScale\b|TestAutoscaler$(\
 )|TestDisruptionBudget|TestSuspend|TestDrift|TestDelete|TestBackupToClaim|TestOperatorKilled|TestMetrics|TestEvents|TestQuota|TestConsole\b
 
 .PHONY: test-api
