@@ -41,7 +41,7 @@ func TestPausedRollout(t *testing.T) {
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
 	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning)
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.Paused = new(true) })
-	waitPaused(t, nginx, "1 of 2 pods are up to date", "canary")
+	waitPaused(t, nginx, "1 of 2 pods are up to date, and 2 pods of earlier revisions serve", "canary")
 	if !deploymentOf(t, nginx).Spec.Paused {
 		t.Error("the Deployment is not paused")
 	}

@@ -40,7 +40,7 @@ func tooFewServe(v *view) *verdict {
 func (v *view) leastServing() int32 { return v.replicas - v.maxUnavailable() }
 
 // servingReplicas returns the pods that the workload's controller counts as available. While a rollout protects serving pods,
-// that count requires more of a pod than to be ready, and says nothing about the old ones.
+// that count requires more of a pod than to be ready, and says nothing about the old ones. It may be stale right after that.
 //
 // The pods come from another cache. The lower count is used: otherwise an application could be Ready without a ready
 // replica.
@@ -50,7 +50,7 @@ func (v *view) servingReplicas() int32 {
 		return 0
 	}
 	counted := w.Available
-	if v.protectServingPods() {
+	if v.protectServingPods() || w.ObservedGeneration < w.Object.GetGeneration() {
 		counted = w.Ready
 	}
 	return min(counted, v.readyReplicas())

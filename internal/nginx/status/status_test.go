@@ -384,11 +384,11 @@ func TestConditions(t *testing.T) {
 		{"paused", func(in *Input) {
 			rollingOut(newPod("web-3"))(in)
 			in.Selection.Paused, in.Selection.Began = true, &history.Revision{}
-		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 0 of 2 pods are up to date"},
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 0 of 2 pods are up to date, and 2 pods of earlier revisions serve"},
 		{"paused with a pod that crashes", func(in *Input) {
 			rollingOut(crashing(false, emerg))(in)
 			in.Selection.Paused, in.Selection.Began = true, &history.Revision{}
-		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 0 of 2 pods are up to date; "},
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout is paused (rollout.paused): 0 of 2 pods are up to date, and 2 pods of earlier revisions serve; container nginx ended"},
 		{"a configuration is paused", func(in *Input) {
 			decided(rollout.Loading, 1)(in)
 			in.Selection.Paused = true
@@ -417,6 +417,10 @@ func TestConditions(t *testing.T) {
 		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 are required (spec.replicas minus rollout.maxUnavailable): container nginx ended with exit code 1 (Error): license file is missing"},
 		{"pods seen later than the deployment", func(in *Input) { in.State.Pods[1] = newPod("web-2") },
 			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves; at least 2 are required (spec.replicas minus rollout.maxUnavailable)"},
+		{"right after a pause", func(in *Input) {
+			in.State.Deployment().Generation, in.State.Deployment().Status.ObservedGeneration = 2, 1
+			in.State.Deployment().Status.ReadyReplicas, in.State.Deployment().Status.AvailableReplicas = 2, 0
+		}, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, ""},
 		{"few enough", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.Nginx.Spec.Rollout = &v1alpha2.Rollout{MaxUnavailable: new(intstr.FromString("50%"))}

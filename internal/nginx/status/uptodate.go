@@ -114,13 +114,21 @@ func rolloutPaused(v *view) *verdict {
 	case !s.Paused:
 		return nil
 	case s.Began != nil:
-		progress = "The rollout is paused (rollout.paused): " + v.podsUpToDate()
+		updated := v.readyOf(s.Run.Hash)
+		progress = fmt.Sprintf("The rollout is paused (rollout.paused): %d of %d pods are up to date, and %s", updated, v.replicas, serveEarlier(v.readyReplicas()-updated))
 	case c.Phase == rollout.Testing || c.Phase == rollout.Loading:
 		progress = fmt.Sprintf("The rollout is paused (rollout.paused): %d of %d pods serve configuration %s", c.Serving, v.replicas, v.revision)
 	default:
 		return nil
 	}
 	return falseVerdict(v1alpha2.ReasonRolloutPaused, progress+v.heldBack())
+}
+
+func serveEarlier(pods int32) string {
+	if pods == 1 {
+		return "1 pod of an earlier revision serves"
+	}
+	return fmt.Sprintf("%d pods of earlier revisions serve", pods)
 }
 
 // heldBack is what holds new pods of a paused rollout back; empty if nothing does.
@@ -315,11 +323,16 @@ func (v *view) updatedAndAvailable() int32 {
 	if !v.in.State.WorkloadStatusCurrent() {
 		return 0
 	}
-	template, serving := v.in.State.LiveTemplate(), int32(0)
+	return min(v.readyOf(v.in.State.LiveTemplate()), v.workload().Updated)
+}
+
+// readyOf returns how many pods of a template serve.
+func (v *view) readyOf(template string) int32 {
+	serving := int32(0)
 	for i := range v.in.State.Pods {
 		if pod := &v.in.State.Pods[i]; pod.DeletionTimestamp == nil && observe.Ready(pod) && observe.TemplateOf(pod) == template {
 			serving++
 		}
 	}
-	return min(serving, v.workload().Updated)
+	return serving
 }
