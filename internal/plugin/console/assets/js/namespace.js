@@ -7,7 +7,7 @@ const ACCOUNT = /^system:serviceaccount:([^:]+):/;
 // showNamespace asks for a namespace, and calls chosen with it.
 export function showNamespace(main, user, error, chosen) {
   const input = h('input', {
-    id: 'namespace', class: 'mono', required: true, pattern: '[a-z0-9]([-a-z0-9]*[a-z0-9])?', title: 'a name of a namespace, such as shop', maxlength: '63',
+    id: 'namespace', class: 'mono', required: true, pattern: '[a-z0-9]([a-z0-9\\-]*[a-z0-9])?', title: 'a name of a namespace, such as shop', maxlength: '63',
     autocomplete: 'off', spellcheck: 'false', autocapitalize: 'off', value: ACCOUNT.exec(user ?? '')?.[1],
   });
   const submit = (event) => {
