@@ -4,17 +4,21 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/console"
 	"example.com/nginx-operator/test/internal/browser"
 )
 
@@ -33,6 +37,7 @@ func TestConsole(t *testing.T) {
 	}{
 		{"live", testConsoleLive}, {"action", testConsoleAction}, {"keyboard", testConsoleKeyboard}, {"hidden", testConsoleHidden},
 		{"refused", testConsoleRefused}, {"hostile", testConsoleHostile}, {"token", testConsoleToken},
+		{"proxy", testConsoleProxy},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, b, admin, nginx) })
 	}
@@ -212,4 +217,31 @@ func testConsoleToken(t *testing.T, b *browser.Browser, admin *servedConsole, _ 
 	t.Cleanup(another.Close)
 	must(t, another.Open(admin.url+"/#/"))
 	must(t, another.Wait(`document.body.innerText.includes("Open the URL that the command printed") && !document.querySelector(".row")`, liveWithin))
+}
+
+// testConsoleProxy: before a console in the cluster, a proxy knows the viewer by a cookie, and adds the token.
+func testConsoleProxy(t *testing.T, b *browser.Browser, _ *servedConsole, nginx *v1alpha2.NginxOperator) {
+	token, err := clientset.CoreV1().ServiceAccounts(nginx.Namespace).CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	must(t, err)
+	handler := console.New(t.Context(), console.Options{Viewers: console.NewSignedIn(adminConfig(t)), SignIn: true, MaxStreams: 16})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("session"); err == nil {
+			r.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		}
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "known", HttpOnly: true})
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	page, err := b.NewPage(pageWidth, pageHeight)
+	must(t, err)
+	p := &consolePage{Page: page, t: t, console: &servedConsole{url: server.URL, token: token.Status.Token}}
+	t.Cleanup(p.check)
+	must(t, p.Open(server.URL))
+	p.wait(`document.activeElement.matches("#namespace")`)
+	if user := p.text("#user"); user != "system:serviceaccount:"+nginx.Namespace+":default" {
+		t.Errorf("the viewer is %q", user)
+	}
+	if shown, err := p.Holds(`document.querySelector("#token") || !document.getElementById("sign-out").hidden`); err != nil || shown {
+		t.Errorf("the page has a form to sign in, or a button to sign out: %v", err)
+	}
 }

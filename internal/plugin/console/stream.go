@@ -35,12 +35,14 @@ func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *s
 		}
 		defer release()
 		w.Header().Set("Content-Type", "application/x-ndjson")
+		// An nginx in between must not collect lines (https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering).
+		w.Header().Set("X-Accel-Buffering", "no")
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(c.ctx, cancel)() //nolint:contextcheck // the end of the console ends the streams of all requests
 		s := &stream{writer: w, controller: http.NewResponseController(w), timeout: c.options.WriteTimeout}
 		// The page knows that it is connected before there is anything to show.
-		if err := s.controller.Flush(); err != nil {
+		if err := s.write(func() error { return nil }); err != nil {
 			return
 		}
 		if err := feed(ctx, r, v, s); err != nil && ctx.Err() == nil {

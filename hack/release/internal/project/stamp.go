@@ -8,7 +8,7 @@ import (
 
 // stamped are the hand-written files that contain the version.
 var stamped = []string{
-	"README.md", "docs/installation.md", "docs/kubectl-nginx.md",
+	"README.md", "docs/console.md", "docs/installation.md", "docs/kubectl-nginx.md",
 	"config/console/kustomization.yaml", "config/default/kustomization.yaml", "config/migration/kustomization.yaml", "config/namespaced/kustomization.yaml",
 }
 

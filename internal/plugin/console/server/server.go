@@ -25,6 +25,8 @@ const (
 	// maxConnections bounds the connections: browsers open up to six for HTTP/1.1, and one for HTTP/2.
 	maxConnections = 1000
 	maxHeader      = 64 << 10
+	// writeTimeout bounds all answers but streams, which have a timeout for each line.
+	writeTimeout = 2 * time.Minute
 	// shutdownTimeout is how long requests other than streams may take to end.
 	shutdownTimeout = 10 * time.Second
 )
@@ -52,7 +54,8 @@ func Run(ctx context.Context, o Options, logger logr.Logger) error {
 			Viewers: console.NewSignedIn(api), SignIn: true, Hosts: o.Hosts, Cluster: o.Cluster,
 			MaxStreams: maxStreams, MaxStreamsOfViewer: maxStreamsOfViewer,
 		}),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: errorLog(logger),
+		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: writeTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		ErrorLog: errorLog(logger),
 	}
 	listener = netutil.LimitListener(listener, maxConnections)
 	if certificate == nil {
