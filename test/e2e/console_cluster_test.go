@@ -121,7 +121,7 @@ func openSignIn(t *testing.T, c *servedConsole) *consolePage {
 	must(t, p.AcceptCertificates())
 	// A token in a link signs nobody in.
 	must(t, p.Open(c.url+"/#token=abc"))
-	p.wait(`document.activeElement.matches(".sign-in #token")`)
+	p.wait(`document.activeElement?.matches(".sign-in #token")`)
 	if text := p.text(".sign-in"); !strings.Contains(text, "kubectl create token NAME -n NAMESPACE") || strings.Contains(text, "does not accept") {
 		t.Errorf("the form says %q", text)
 	}
@@ -136,14 +136,14 @@ func testSignInRefused(p *consolePage) {
 	if text := p.text(".sign-in [role=alert]"); !strings.Contains(text, "The API server does not accept the token") {
 		p.t.Errorf("the form says %q", text)
 	}
-	p.wait(`document.activeElement.matches(".sign-in #token") && document.activeElement.value === ""`)
+	p.wait(`document.activeElement?.matches(".sign-in #token") && document.activeElement.value === ""`)
 }
 
 // testSignIn: a viewer with rights in one namespace sees its applications, by the keyboard alone.
 func testSignIn(p *consolePage, nginx *v1alpha2.NginxOperator) {
 	p.t.Helper()
 	p.press(p.console.token + kb.Enter)
-	p.wait(`document.activeElement.matches("#namespace")`)
+	p.wait(`document.activeElement?.matches("#namespace")`)
 	want := fmt.Sprintf(`User "system:serviceaccount:%s:viewer" cannot watch resource "nginxoperators"`, nginx.Namespace)
 	if text := p.text(".sign-in"); !strings.Contains(text, want) {
 		p.t.Errorf("the choice of a namespace says %q, want %q", text, want)
@@ -175,7 +175,7 @@ func testSignedInEdit(p *consolePage, nginx *v1alpha2.NginxOperator) {
 func testSignOut(p *consolePage) {
 	p.t.Helper()
 	p.click("#sign-out")
-	const signedOut = `document.activeElement.matches(".sign-in #token") && document.getElementById("sign-out").hidden`
+	const signedOut = `document.activeElement?.matches(".sign-in #token") && document.getElementById("sign-out").hidden`
 	p.wait(signedOut)
 	if n, err := p.Number(`sessionStorage.length + document.cookie.length`); err != nil || n != 0 {
 		p.t.Errorf("the page keeps %v things: %v", n, err)
