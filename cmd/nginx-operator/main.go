@@ -47,7 +47,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	options.AddFlags(cmd.Flags(), os.Getenv)
-	cmd.AddCommand(migration.NewCommand())
+	cmd.AddCommand(migration.NewCommand(), newConsole())
 	return cmd
 }
 

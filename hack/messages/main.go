@@ -20,6 +20,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance"
 	"example.com/nginx-operator/internal/manager"
+	"example.com/nginx-operator/internal/plugin/console/server"
 )
 
 const outputPath = "docs/messages.md"
@@ -45,6 +46,7 @@ func render() ([]byte, error) {
 		{"Conditions and events", testMessages},
 		{"Validation", validation},
 		{"Flags of nginx-operator", operatorFlags},
+		{"Flags of nginx-operator console", consoleFlags},
 		{"Flags of nginx-instance run", instanceFlags},
 		{"Commands of nginx-backup", backupCommands},
 	} {
@@ -128,6 +130,13 @@ func validationMessages(path string, schema apiextensionsv1.JSONSchemaProps) []s
 func operatorFlags() ([]string, error) {
 	set := pflag.NewFlagSet("nginx-operator", pflag.ContinueOnError)
 	(&manager.Options{}).AddFlags(set, func(string) string { return "" })
+	return splitLines(set.FlagUsagesWrapped(118)), nil
+}
+
+// consoleFlags returns the help of the console in the cluster.
+func consoleFlags() ([]string, error) {
+	set := pflag.NewFlagSet("console", pflag.ContinueOnError)
+	(&server.Options{}).AddFlags(set, func(string) string { return "" })
 	return splitLines(set.FlagUsagesWrapped(118)), nil
 }
 

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 echo "verify generated files"
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-paths=(api config/crd config/default config/migration config/namespaced docs/api-reference.md docs/messages.md docs/installation.md docs/kubectl-nginx.md README.md charts bundle)
+paths=(api config/console config/crd config/default config/migration config/namespaced docs/api-reference.md docs/messages.md docs/console.md docs/installation.md docs/kubectl-nginx.md README.md charts bundle)
 cp -r --parents "${paths[@]}" "$before"
 make generate
 for path in "${paths[@]}"; do

@@ -32,7 +32,7 @@ func newConsole(c *cluster) *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("choose another --port, or 0 for any: %w", err)
 			}
-			handler, token, err := c.console(listener.Addr().String())
+			handler, token, err := c.console(cmd.Context(), listener.Addr().String())
 			if err != nil {
 				return errors.Join(err, listener.Close())
 			}
@@ -52,7 +52,7 @@ func newConsole(c *cluster) *cobra.Command {
 }
 
 // console returns the handler of a console at an address, and the token of its viewer.
-func (c *cluster) console(address string) (http.Handler, string, error) {
+func (c *cluster) console(ctx context.Context, address string) (http.Handler, string, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
 		return nil, "", err
@@ -74,7 +74,7 @@ func (c *cluster) console(address string) (http.Handler, string, error) {
 	if isSet(c.flags.Context) {
 		name = *c.flags.Context
 	}
-	return console.New(console.Options{
+	return console.New(ctx, console.Options{
 		Viewers: viewers, Hosts: console.LocalHosts(address), Cluster: name, Namespace: namespace, OneNamespace: isSet(c.flags.Namespace), MaxStreams: maxViews,
 	}), token, nil
 }

@@ -39,7 +39,7 @@ func serveConsole(t *testing.T, config *rest.Config, namespace string) *servedCo
 	must(t, err)
 	server := httptest.NewUnstartedServer(nil)
 	address := server.Listener.Addr().String()
-	handler := console.New(console.Options{Viewers: viewers, Hosts: console.LocalHosts(address), Cluster: "local", Namespace: namespace, MaxStreams: 16})
+	handler := console.New(t.Context(), console.Options{Viewers: viewers, Hosts: console.LocalHosts(address), Cluster: "local", Namespace: namespace, MaxStreams: 16})
 	s := &servedConsole{url: "http://" + address, token: token}
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/console"
 	"example.com/nginx-operator/test/internal/browser"
 )
 
@@ -25,7 +27,8 @@ func TestConsoleScreenshots(t *testing.T) {
 	t.Parallel()
 	folder := env("E2E_SCREENSHOTS", t.TempDir())
 	namespace := createShop(t)
-	p := openConsole(t, startBrowser(t), serveConsole(t, adminConfig(t), namespace), "")
+	b := startBrowser(t)
+	p := openConsole(t, b, serveConsole(t, adminConfig(t), namespace), "")
 	must(t, p.Resize(pageWidth, 1120))
 	// Screenshots show the namespace of the test only.
 	p.wait(`document.querySelector(".namespace option[value=` + namespace + `]")`)
@@ -44,6 +47,23 @@ func TestConsoleScreenshots(t *testing.T) {
 	}
 	p.wait(`document.querySelector(".code-problem")`)
 	p.photograph(folder, "console-application")
+	photographSignIn(t, b, folder)
+}
+
+// photographSignIn takes the screenshots of the form of a console in the cluster.
+func photographSignIn(t *testing.T, b *browser.Browser, folder string) {
+	t.Helper()
+	server := httptest.NewServer(console.New(t.Context(), console.Options{
+		Viewers: console.NewSignedIn(adminConfig(t)), SignIn: true, Cluster: "production", MaxStreams: 1,
+	}))
+	t.Cleanup(server.Close)
+	page, err := b.NewPage(pageWidth, 640)
+	must(t, err)
+	p := &consolePage{Page: page, t: t, console: &servedConsole{url: server.URL, token: "none"}}
+	t.Cleanup(p.check)
+	must(t, p.Open(server.URL))
+	p.wait(`document.querySelector(".sign-in")`)
+	p.photograph(folder, "console-sign-in")
 }
 
 // createShop creates applications in each state.

@@ -4,17 +4,23 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/console"
 	"example.com/nginx-operator/test/internal/browser"
 )
 
@@ -33,6 +39,7 @@ func TestConsole(t *testing.T) {
 	}{
 		{"live", testConsoleLive}, {"action", testConsoleAction}, {"keyboard", testConsoleKeyboard}, {"hidden", testConsoleHidden},
 		{"refused", testConsoleRefused}, {"hostile", testConsoleHostile}, {"token", testConsoleToken},
+		{"proxy", testConsoleProxy},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tt.test(t, b, admin, nginx) })
 	}
@@ -212,4 +219,53 @@ func testConsoleToken(t *testing.T, b *browser.Browser, admin *servedConsole, _ 
 	t.Cleanup(another.Close)
 	must(t, another.Open(admin.url+"/#/"))
 	must(t, another.Wait(`document.body.innerText.includes("Open the URL that the command printed") && !document.querySelector(".row")`, liveWithin))
+}
+
+// testConsoleProxy: before a console in the cluster, a proxy knows the viewer by a cookie, and adds the token. When the
+// session of the proxy ends, the page asks for a token.
+func testConsoleProxy(t *testing.T, b *browser.Browser, _ *servedConsole, nginx *v1alpha2.NginxOperator) {
+	token := viewToken(t, nginx.Namespace)
+	var ended atomic.Bool
+	handler := console.New(t.Context(), console.Options{Viewers: console.NewSignedIn(adminConfig(t)), SignIn: true, MaxStreams: 16})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("session"); err == nil && !ended.Load() {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "known", HttpOnly: true})
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	page, err := b.NewPage(pageWidth, pageHeight)
+	must(t, err)
+	p := &consolePage{Page: page, t: t, console: &servedConsole{url: server.URL, token: token}}
+	t.Cleanup(p.check)
+	must(t, p.Open(server.URL))
+	p.wait(`document.activeElement?.matches("#namespace")`)
+	p.press(kb.Enter)
+	p.wait(rowOf(nginx))
+	if user := p.text("#user"); user != "system:serviceaccount:"+nginx.Namespace+":default" {
+		t.Errorf("the viewer is %q", user)
+	}
+	if shown, err := p.Holds(`document.querySelector("#token") || !document.getElementById("sign-out").hidden`); err != nil || shown {
+		t.Errorf("the page has a form to sign in, or a button to sign out: %v", err)
+	}
+	p.view("/applications/" + nginx.Namespace + "/web")
+	ended.Store(true)
+	p.click(".actions > button:nth-of-type(3)")
+	p.wait(`!document.querySelector("dialog") && document.activeElement?.matches(".sign-in #token")`)
+	if user := p.text("#user"); user != "" {
+		t.Errorf("the viewer is still %q", user)
+	}
+}
+
+// viewToken returns a token of the ServiceAccount default, which may view the namespace.
+func viewToken(t *testing.T, namespace string) string {
+	t.Helper()
+	must(t, kube.Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "view"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "default"}},
+	}))
+	token, err := clientset.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	must(t, err)
+	return token.Status.Token
 }

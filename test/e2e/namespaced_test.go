@@ -76,21 +76,35 @@ func stopOperator(t *testing.T) {
 // does, with the image under test: with kustomize, or with Helm if that is under test.
 func installNamespaced(t *testing.T, namespace string) {
 	t.Helper()
+	if helmPath != "" {
+		repository, tag := operatorImageParts(t)
+		installNamespacedByHelm(t, namespace, repository, tag)
+		return
+	}
+	applyKustomization(t, "namespaced", namespace)
+}
+
+// operatorImageParts returns the repository and the tag of the image under test.
+func operatorImageParts(t *testing.T) (repository, tag string) {
+	t.Helper()
 	colon := strings.LastIndex(operatorImage, ":")
 	if colon < 0 {
 		t.Fatalf("E2E_OPERATOR_IMAGE %q has no tag", operatorImage)
 	}
-	if helmPath != "" {
-		installNamespacedByHelm(t, namespace, operatorImage[:colon], operatorImage[colon+1:])
-		return
-	}
-	base, err := filepath.Abs("../../config/namespaced")
+	return operatorImage[:colon], operatorImage[colon+1:]
+}
+
+// applyKustomization applies a kustomization of config/ in a namespace, with the image under test.
+func applyKustomization(t *testing.T, name, namespace string) {
+	t.Helper()
+	base, err := filepath.Abs("../../config/" + name)
 	must(t, err)
+	repository, tag := operatorImageParts(t)
 	dir := t.TempDir()
 	relative, err := filepath.Rel(dir, base)
 	must(t, err)
 	kustomization := fmt.Sprintf("namespace: %s\nresources: [%s]\nimages: [{name: nginx-operator, newName: %s, newTag: %s}]\n",
-		namespace, relative, operatorImage[:colon], operatorImage[colon+1:])
+		namespace, relative, repository, tag)
 	must(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600))
 	output, err := kubectl(t, "apply", "--server-side", "-k", dir)
 	if err != nil {

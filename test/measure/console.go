@@ -97,7 +97,7 @@ func (b *consoleBench) serve(ctx context.Context) error {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	address := server.Listener.Addr().String()
-	server.Config.Handler = console.New(console.Options{Viewers: viewers, Hosts: console.LocalHosts(address), MaxStreams: 16})
+	server.Config.Handler = console.New(ctx, console.Options{Viewers: viewers, Hosts: console.LocalHosts(address), MaxStreams: 16})
 	server.Start()
 	b.atEnd(func(context.Context) error {
 		server.CloseClientConnections()

@@ -37,3 +37,20 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- concat $args .Values.extraArgs | toYaml }}
 {{- end }}
+
+{{- define "nginx-operator.consoleArgs" -}}
+{{- $args := list "console" }}
+{{- if .Values.console.insecureHTTP }}
+{{- $args = append $args "--insecure-http" }}
+{{- end }}
+{{- if .Values.console.hosts }}
+{{- $args = append $args (printf "--hosts=%s" (join "," .Values.console.hosts)) }}
+{{- end }}
+{{- if .Values.console.clusterName }}
+{{- $args = append $args (printf "--cluster-name=%s" .Values.console.clusterName) }}
+{{- end }}
+{{- if ne .Values.logLevel "info" }}
+{{- $args = append $args (printf "--log-level=%s" .Values.logLevel) }}
+{{- end }}
+{{- toYaml $args }}
+{{- end }}

@@ -7,6 +7,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -22,15 +23,18 @@ import (
 type Options struct {
 	// Viewers identifies whose rights a request uses.
 	Viewers Viewers
-	// Hosts are the values of the header Host that are accepted, with the port.
+	// Hosts are the values of the header Host that are accepted, with the port or, for any port, without it; empty: all.
 	Hosts []string
+	// SignIn has the page ask for a token of the cluster.
+	SignIn bool
 	// Cluster names the cluster on the page.
 	Cluster string
 	// Namespace is the one that the page selects if the viewer may not list all. With OneNamespace, it is selected first.
 	Namespace    string
 	OneNamespace bool
-	// MaxStreams bounds the streams that are open at the same time.
-	MaxStreams int
+	// MaxStreams bounds the streams that are open at the same time, and MaxStreamsOfViewer those of one viewer; 0: as
+	// MaxStreams.
+	MaxStreams, MaxStreamsOfViewer int
 	// WriteTimeout ends the stream of a reader that does not keep up; 0: after 10 seconds.
 	WriteTimeout time.Duration
 }
@@ -38,14 +42,15 @@ type Options struct {
 // console is the handler's state.
 type console struct {
 	options Options
-	// slots has an element for each open stream.
-	slots chan struct{}
+	limiter *limiter
+	// ctx ends all streams.
+	ctx context.Context
 }
 
-// New returns the handler of a console.
-func New(o Options) http.Handler {
+// New returns the handler of a console. Its streams end with the context.
+func New(ctx context.Context, o Options) http.Handler {
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, writeTimeout)
-	c := &console{options: o, slots: make(chan struct{}, o.MaxStreams)}
+	c := &console{options: o, limiter: newLimiter(o.MaxStreams, cmp.Or(o.MaxStreamsOfViewer, o.MaxStreams)), ctx: ctx}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", assets())
 	mux.HandleFunc("GET /api/settings", c.settings)
@@ -59,7 +64,9 @@ func New(o Options) http.Handler {
 
 // settings are what the page needs before the viewer is known.
 func (c *console) settings(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, map[string]any{"cluster": c.options.Cluster, "namespace": c.options.Namespace, "oneNamespace": c.options.OneNamespace})
+	answer(w, http.StatusOK, map[string]any{
+		"cluster": c.options.Cluster, "namespace": c.options.Namespace, "oneNamespace": c.options.OneNamespace, "signIn": c.options.SignIn,
+	})
 }
 
 // session says who the viewer is, and which changes exist.
@@ -120,7 +127,7 @@ type failure struct {
 }
 
 // errUnknownViewer is the answer to a request without a known token.
-var errUnknownViewer = errors.New("the request has no token of this console: open the URL that the command printed")
+var errUnknownViewer = unauthenticated{errors.New("the request has no token of this console: open the URL that the command printed")}
 
 // answer writes JSON. An error means that the viewer has left.
 func answer(w http.ResponseWriter, code int, body any) {

@@ -73,7 +73,7 @@ func startConsole(t *testing.T, options Options) *setup {
 	server := httptest.NewUnstartedServer(nil)
 	s.token, s.host, s.url = token, server.Listener.Addr().String(), "http://"+server.Listener.Addr().String()
 	options.Viewers, options.Hosts = viewers, LocalHosts(s.host)
-	server.Config.Handler, server.Config.ErrorLog = New(options), log.New(s.logs, "", 0)
+	server.Config.Handler, server.Config.ErrorLog = New(t.Context(), options), log.New(s.logs, "", 0)
 	server.Start()
 	t.Cleanup(server.Close)
 	return s
@@ -280,7 +280,7 @@ func TestStreamsAreBounded(t *testing.T) {
 // TestSlowReader: the stream of a reader that does not read ends.
 func TestSlowReader(t *testing.T) {
 	ended := make(chan error, 1)
-	c := &console{options: Options{WriteTimeout: 50 * time.Millisecond}, slots: make(chan struct{}, 1)}
+	c := &console{options: Options{WriteTimeout: 50 * time.Millisecond}, limiter: newLimiter(1, 1), ctx: t.Context()}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.streamed(func(_ context.Context, _ *http.Request, _ *Viewer, s *stream) error {
 			for {
@@ -289,7 +289,7 @@ func TestSlowReader(t *testing.T) {
 					return err
 				}
 			}
-		})(w, r, nil)
+		})(w, r, &Viewer{})
 	}))
 	defer server.Close()
 	response, err := http.Get(server.URL)

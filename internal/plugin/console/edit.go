@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +24,12 @@ import (
 	"example.com/nginx-operator/internal/plugin/watch"
 )
 
-// maxEdit bounds the body of a request for a change.
-const maxEdit = 64 << 10
+const (
+	// maxEdit bounds the body of a request for a change.
+	maxEdit = 64 << 10
+	// readTimeout bounds the wait for it.
+	readTimeout = 10 * time.Second
+)
 
 // editRequest requests a change of an application.
 type editRequest struct {
@@ -47,11 +52,9 @@ type editAnswer struct {
 
 // edit makes a change, or a dry run of it.
 func (c *console) edit(w http.ResponseWriter, r *http.Request, v *Viewer) {
-	request := &editRequest{}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxEdit))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(request); err != nil {
-		refuse(w, invalid{fmt.Errorf("the request is no change of an application: %w", err)})
+	request, err := readEdit(w, r)
+	if err != nil {
+		refuse(w, err)
 		return
 	}
 	change, err := find(request)
@@ -66,6 +69,22 @@ func (c *console) edit(w http.ResponseWriter, r *http.Request, v *Viewer) {
 		return
 	}
 	answer(w, http.StatusOK, made)
+}
+
+// readEdit reads the body of a request.
+func readEdit(w http.ResponseWriter, r *http.Request) (*editRequest, error) {
+	controller := http.NewResponseController(w)
+	if err := controller.SetReadDeadline(time.Now().Add(readTimeout)); err != nil {
+		return nil, err
+	}
+	request := &editRequest{}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxEdit))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(request); err != nil {
+		return nil, invalid{fmt.Errorf("the request is no change of an application: %w", err)}
+	}
+	// A deadline that stays would end the request while the API server is at work.
+	return request, controller.SetReadDeadline(time.Time{})
 }
 
 // find returns the change of a request.

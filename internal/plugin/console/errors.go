@@ -10,6 +10,12 @@ import (
 // invalid is an error of the viewer's input.
 type invalid struct{ error }
 
+// unauthenticated is why the viewer of a request is not known.
+type unauthenticated struct{ error }
+
+// reasonNoToken distinguishes such a request from one whose token the API server refuses.
+const reasonNoToken = "NoToken"
+
 // refuse answers with an error. Those of the API server keep their code and their words.
 func refuse(w http.ResponseWriter, err error) {
 	code, f := explain(err)
@@ -20,9 +26,10 @@ func refuse(w http.ResponseWriter, err error) {
 func explain(err error) (int, failure) {
 	var status apierrors.APIStatus
 	var input invalid
+	var unknown unauthenticated
 	switch {
-	case errors.Is(err, errUnknownViewer):
-		return http.StatusUnauthorized, failure{Message: err.Error(), Reason: "Unauthorized"}
+	case errors.As(err, &unknown):
+		return http.StatusUnauthorized, failure{Message: err.Error(), Reason: reasonNoToken}
 	case errors.As(err, &input):
 		return http.StatusUnprocessableEntity, failure{Message: err.Error(), Reason: "Invalid"}
 	case errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest:

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 )
 
 // policy lets the page load only what this server serves, run no inline script, and be in no frame.
@@ -23,7 +25,7 @@ func guard(hosts []string, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch {
-		case !slices.Contains(hosts, r.Host):
+		case !accepted(hosts, r.Host):
 			answer(w, http.StatusMisdirectedRequest, failure{Message: "the request is for another host than this console"})
 		case !sameOrigin(r):
 			answer(w, http.StatusForbidden, failure{Message: "the request comes from a page of another site"})
@@ -31,6 +33,17 @@ func guard(hosts []string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		}
 	})
+}
+
+// accepted reports whether a host is one of those that are accepted.
+func accepted(hosts []string, host string) bool {
+	if len(hosts) == 0 || slices.Contains(hosts, host) {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return slices.Contains(hosts, name)
+	}
+	return slices.Contains(hosts, strings.Trim(host, "[]"))
 }
 
 // sameOrigin reports whether a request comes from a page of this server, or from no page.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -27,19 +28,21 @@ type stream struct {
 // streamed opens a stream for a request, unless too many are open.
 func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *stream) error) func(http.ResponseWriter, *http.Request, *Viewer) {
 	return func(w http.ResponseWriter, r *http.Request, v *Viewer) {
-		select {
-		case c.slots <- struct{}{}:
-			defer func() { <-c.slots }()
-		default:
+		release := c.limiter.acquire(v.id)
+		if release == nil {
 			answer(w, http.StatusTooManyRequests, failure{Message: "too many views are open: close some"})
 			return
 		}
+		defer release()
 		w.Header().Set("Content-Type", "application/x-ndjson")
+		// An nginx in between must not collect lines (https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering).
+		w.Header().Set("X-Accel-Buffering", "no")
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
+		defer context.AfterFunc(c.ctx, cancel)() //nolint:contextcheck // the end of the console ends the streams of all requests
 		s := &stream{writer: w, controller: http.NewResponseController(w), timeout: c.options.WriteTimeout}
 		// The page knows that it is connected before there is anything to show.
-		if err := s.controller.Flush(); err != nil {
+		if err := s.write(func() error { return nil }); err != nil {
 			return
 		}
 		if err := feed(ctx, r, v, s); err != nil && ctx.Err() == nil {
@@ -53,27 +56,35 @@ func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *s
 
 // send sends values, one a line.
 func (s *stream) send(values ...any) error {
-	if err := s.controller.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
-		return err
-	}
-	encoder := json.NewEncoder(s.writer)
-	for _, v := range values {
-		if err := encoder.Encode(v); err != nil {
-			return err
+	return s.write(func() error {
+		encoder := json.NewEncoder(s.writer)
+		for _, v := range values {
+			if err := encoder.Encode(v); err != nil {
+				return err
+			}
 		}
-	}
-	return s.controller.Flush()
+		return nil
+	})
 }
 
 // beat sends an empty line.
 func (s *stream) beat() error {
+	return s.write(func() error {
+		_, err := s.writer.Write([]byte("\n"))
+		return err
+	})
+}
+
+// write writes before the timeout. A deadline that stays would end a silent stream of HTTP/2
+// (https://pkg.go.dev/net/http#ResponseController.SetWriteDeadline).
+func (s *stream) write(lines func() error) error {
 	if err := s.controller.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
-	if _, err := s.writer.Write([]byte("\n")); err != nil {
+	if err := errors.Join(lines(), s.controller.Flush()); err != nil {
 		return err
 	}
-	return s.controller.Flush()
+	return s.controller.SetWriteDeadline(time.Time{})
 }
 
 // changes reports that there is something to send. The zero value is not ready for use.

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
 
@@ -23,8 +24,12 @@ type Viewers interface {
 	Of(r *http.Request) (*Viewer, error)
 }
 
+// viewerID distinguishes viewers: the hash of the token, or zero where there is one viewer only.
+type viewerID [sha256.Size]byte
+
 // Viewer is whose rights requests to the API server use.
 type Viewer struct {
+	id   viewerID
 	raw  rest.Interface
 	pods *pods.Client
 }

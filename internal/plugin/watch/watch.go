@@ -25,6 +25,9 @@ import (
 const (
 	// pageSize is the number of objects in a page of a list.
 	pageSize = 500
+	// watchSeconds is how long a watch lasts before the next one continues it. The API server verifies credentials and rights
+	// at the start of a watch only.
+	watchSeconds = 600
 	// maxObject bounds an event: etcd keeps objects of at most 1.5 MiB.
 	maxObject = 8 << 20
 )
@@ -118,7 +121,7 @@ func (f *follower[T]) run(ctx context.Context) error {
 			return err
 		}
 	}
-	request := f.request().Param("watch", "true").Param("allowWatchBookmarks", "true")
+	request := f.request().Param("watch", "true").Param("allowWatchBookmarks", "true").Param("timeoutSeconds", strconv.Itoa(watchSeconds))
 	if f.version == "" {
 		f.begin()
 		request = request.Param("sendInitialEvents", "true").Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))

@@ -165,6 +165,11 @@ func TestFollow(t *testing.T) {
 					t.Errorf("query %d lacks %s: %q", i, part, s.queries)
 				}
 			}
+			for _, query := range s.queries {
+				if strings.Contains(query, "watch=true") != strings.Contains(query, "timeoutSeconds=600") {
+					t.Errorf("a watch has no end: %s", query)
+				}
+			}
 		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 )
 
@@ -81,6 +82,15 @@ func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) error {
 
 // Open opens a URL.
 func (p *Page) Open(url string) error { return p.Do(chromedp.Navigate(url)) }
+
+// AcceptCertificates lets the page open servers whose certificates are of no known authority.
+func (p *Page) AcceptCertificates() error {
+	_, err := chromedp.Call(p.ctx, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true})
+	return err
+}
+
+// Reload loads the page again.
+func (p *Page) Reload() error { return p.Do(chromedp.Reload()) }
 
 // Resize changes the width and the height, in pixels.
 func (p *Page) Resize(width, height int64) error {

@@ -21,6 +21,9 @@ kubectl apply --server-side -f install-namespaced-crd.yaml`},
 Replace the namespace ` + project.Namespace + ` with yours and the image IMAGE with one that your nodes can pull.`},
 	{"migrate-storage.yaml", "config/migration", `stores every NginxOperator in the newest version of the API.
 Replace the image IMAGE with the operator's, apply it, and delete it when the Job has completed.`},
+	{"console.yaml", "config/console", `the console for many users.
+Replace the image IMAGE with the operator's, create the Secret nginx-operator-console-tls with its certificate, then:
+kubectl apply --server-side -f console.yaml`},
 	{"alerts.yaml", "config/prometheus", `alerts, for clusters with the Prometheus Operator.
 kubectl apply --server-side -f alerts.yaml`},
 	{"refuse-unconverted.yaml", "config/policy", `refuses writes as v1alpha1 while no webhook converts them, for the Operator Lifecycle Manager.

@@ -120,6 +120,8 @@ func TestSameAsKustomize(t *testing.T) {
 		{"for all namespaces", []string{"config/default"}, project.Namespace, nil},
 		{"for one namespace", []string{"config/namespaced", "config/namespaced/crd"}, project.Namespace,
 			map[string]any{"watchNamespaces": []any{project.Namespace}}},
+		{"with the console", []string{"config/default", "config/console"}, project.Namespace,
+			map[string]any{"console": map[string]any{"enabled": true}}},
 	}
 	p, dir := generatedChart(t)
 	for _, tt := range tests {
@@ -134,7 +136,7 @@ func TestSameAsKustomize(t *testing.T) {
 			}
 			expected := byID(want)
 			delete(expected, "Namespace/"+project.Namespace)
-			if d, ok := expected["Deployment/nginx-operator"]; ok && tt.values != nil {
+			if d, ok := expected["Deployment/nginx-operator"]; ok && tt.values["watchNamespaces"] != nil {
 				// In config/namespaced, the pod sets the name of the namespace.
 				args, err := d.Get(container + "args")
 				must(t, err)
@@ -217,6 +219,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"an argument that is no flag":       {"extraArgs": []any{"concurrency"}},
 		"a secret without a name":           {"imagePullSecrets": []any{map[string]any{"nam": "x"}}},
 		"replicas that are fewer than none": {"replicas": -1},
+		"a console without a certificate":   {"console": map[string]any{"tlsSecret": ""}},
 	}
 	for name, values := range tests {
 		if _, err := render(t, dir, "operators", values); err == nil {

@@ -22,6 +22,9 @@ type edit struct{ path, piece string }
 const (
 	podSpec   = "spec.template.spec."
 	container = podSpec + "containers." + project.Name + "."
+	// consoleName is the name of all objects of the console.
+	consoleName      = project.Name + "-console"
+	consoleContainer = podSpec + "containers.console."
 )
 
 // fieldIfSet returns a piece for a value that is left out if it is empty.
@@ -41,12 +44,9 @@ func further(value string) string {
 		{{- end }}`, value)
 }
 
-// deploymentEdits returns the edits for the values of the operator's Deployment.
-func deploymentEdits() []edit {
+// podEdits returns the edits for the values of all pods that run the operator's image.
+func podEdits(container string) []edit {
 	return []edit{
-		{"spec.replicas", "replicas: {{ $.Values.replicas }}"},
-		{"spec.template.metadata.annotations.*", further("$.Values.podAnnotations")},
-		{"spec.template.metadata.labels.*", further("$.Values.podLabels")},
 		{podSpec + "imagePullSecrets", fieldIfSet("imagePullSecrets", "$.Values.imagePullSecrets")},
 		{podSpec + "priorityClassName", `
 		{{- with $.Values.priorityClassName }}
@@ -55,14 +55,43 @@ func deploymentEdits() []edit {
 		{podSpec + "nodeSelector", fieldIfSet("nodeSelector", "$.Values.nodeSelector")},
 		{podSpec + "tolerations", fieldIfSet("tolerations", "$.Values.tolerations")},
 		{podSpec + "affinity", fieldIfSet("affinity", "$.Values.affinity")},
-		{podSpec + "topologySpreadConstraints", fieldIfSet("topologySpreadConstraints", "$.Values.topologySpreadConstraints")},
 		{container + "image", `image: {{ include "nginx-operator.image" $ | quote }}`},
 		{container + "imagePullPolicy", "imagePullPolicy: {{ $.Values.image.pullPolicy }}"},
+	}
+}
+
+// consoleEdits returns the edits for the values of the console's Deployment.
+func consoleEdits() []edit {
+	const scheme = `scheme: {{ ternary "HTTP" "HTTPS" $.Values.console.insecureHTTP }}`
+	return append(podEdits(consoleContainer), []edit{
+		{"spec.replicas", "replicas: {{ $.Values.console.replicas }}"},
+		{consoleContainer + "args", `
+		args:
+		  {{- include "nginx-operator.consoleArgs" $ | nindent @+ }}`},
+		{consoleContainer + "livenessProbe.httpGet.scheme", scheme},
+		{consoleContainer + "readinessProbe.httpGet.scheme", scheme},
+		{consoleContainer + "startupProbe.httpGet.scheme", scheme},
+		{consoleContainer + "resources", fieldIfSet("resources", "$.Values.console.resources")},
+		{podSpec + "volumes.tls.secret.secretName", "secretName: {{ $.Values.console.tlsSecret | quote }}"},
+		{podSpec + "volumes.tls.secret.*", `
+		{{- if $.Values.console.insecureHTTP }}
+		optional: true
+		{{- end }}`},
+	}...)
+}
+
+// deploymentEdits returns the edits for the values of the operator's Deployment.
+func deploymentEdits() []edit {
+	return append(podEdits(container), []edit{
+		{"spec.replicas", "replicas: {{ $.Values.replicas }}"},
+		{"spec.template.metadata.annotations.*", further("$.Values.podAnnotations")},
+		{"spec.template.metadata.labels.*", further("$.Values.podLabels")},
+		{podSpec + "topologySpreadConstraints", fieldIfSet("topologySpreadConstraints", "$.Values.topologySpreadConstraints")},
 		{container + "*", fieldIfSet("args", `include "nginx-operator.args" $ | fromYamlArray`)},
 		{container + "env.RELATED_IMAGE_NGINX.value", "value: {{ $.Values.nginxImage | quote }}"},
 		{container + "env.+", further("$.Values.extraEnv")},
 		{container + "resources", fieldIfSet("resources", "$.Values.resources")},
-	}
+	}...)
 }
 
 // crdEdits returns edits that keep the CRD, and that disable the conversion if there can be no
@@ -103,6 +132,9 @@ func crdEdits(object project.Object) ([]edit, error) {
 // editsOf returns all edits of a manifest.
 func editsOf(object project.Object) ([]edit, error) {
 	edits := []edit{{"metadata.labels.*", `{{- include "nginx-operator.labels" $ | nindent @ }}`}}
+	if ofConsole(object) {
+		return append(edits, editsOfConsole(object)...), nil
+	}
 	switch object.Kind() {
 	case "Deployment":
 		edits = append(edits, deploymentEdits()...)
@@ -118,6 +150,18 @@ func editsOf(object project.Object) ([]edit, error) {
 	return edits, nil
 }
 
+// editsOfConsole returns the edits of a manifest of the console.
+func editsOfConsole(object project.Object) []edit {
+	switch object.Kind() {
+	case "Deployment":
+		return consoleEdits()
+	case "Service":
+		return []edit{{"spec.ports.console.port", "port: {{ ternary 80 443 $.Values.console.insecureHTTP }}"}}
+	default:
+		return nil
+	}
+}
+
 // conditions returns the conditions under which a manifest is rendered.
 func conditions(object project.Object, everywhereOnly bool) []string {
 	var all []string
@@ -125,6 +169,8 @@ func conditions(object project.Object, everywhereOnly bool) []string {
 		all = append(all, "("+clusterWide+")")
 	}
 	switch {
+	case ofConsole(object):
+		all = append(all, "$.Values.console.enabled")
 	case object.Kind() == "CustomResourceDefinition":
 		all = append(all, "$.Values.crd.install")
 	case object.Kind() == "PodDisruptionBudget":

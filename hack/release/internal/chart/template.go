@@ -82,17 +82,21 @@ func mark(object project.Object, path, value string) error {
 	}
 }
 
-var marked = regexp.MustCompile(`(?m)^( *)((?:- )?)(?:[a-zA-Z]+: )?EDIT-(\d+)\n`)
+var marked = regexp.MustCompile(`(?m)^( *)((?:- )?)((?:[a-zA-Z]+: )?)EDIT-(\d+)\n`)
 
-// place replaces the marks by their edits.
+// place replaces the marks by their edits. The edit of the first key of an element continues the line of the element.
 func place(text string, edits []edit) string {
 	return marked.ReplaceAllStringFunc(text, func(line string) string {
 		parts := marked.FindStringSubmatch(line)
-		number, err := strconv.Atoi(parts[3])
+		number, err := strconv.Atoi(parts[4])
 		if err != nil {
 			return line
 		}
-		return indented(edits[number].piece, len(parts[1]))
+		spaces, dash, key := parts[1], parts[2], parts[3]
+		if dash == "" || key == "" {
+			return indented(edits[number].piece, len(spaces))
+		}
+		return spaces + dash + strings.TrimLeft(indented(edits[number].piece, len(spaces)+len(dash)), " ")
 	})
 }
 

@@ -35,7 +35,11 @@ func addValues(files map[string]string, p *project.Project, manifests []project.
 	if err != nil {
 		return err
 	}
-	reader := &reader{image: p.Release.Image, deployment: deployment}
+	console, err := project.Find(manifests, "Deployment", consoleName)
+	if err != nil {
+		return err
+	}
+	reader := &reader{image: p.Release.Image, config: map[string]project.Object{"x-config": deployment, "x-console-config": console}}
 	values, err := reader.mapping(document)
 	if err != nil {
 		return fmt.Errorf("values.yaml: %w", err)
@@ -63,8 +67,9 @@ func addValues(files map[string]string, p *project.Project, manifests []project.
 
 // reader reads the definitions in file order.
 type reader struct {
-	image      string
-	deployment project.Object
+	image string
+	// config has the Deployment that each keyword takes defaults from.
+	config map[string]project.Object
 }
 
 func (r *reader) mapping(node *kyaml.RNode) ([]value, error) {
@@ -99,11 +104,16 @@ func (r *reader) value(field *kyaml.MapNode) (value, error) {
 
 func (r *reader) setDefault(v *value) error {
 	v.fallback = v.schema["default"]
-	if path, ok := v.schema["x-config"].(string); ok {
+	for keyword, deployment := range r.config {
+		path, ok := v.schema[keyword].(string)
+		if !ok {
+			continue
+		}
 		var err error
-		if v.fallback, err = r.deployment.Get(path); err != nil {
+		if v.fallback, err = deployment.Get(path); err != nil {
 			return err
 		}
+		delete(v.schema, keyword)
 	}
 	if v.schema["x-image"] == true {
 		v.fallback = r.image
@@ -111,7 +121,6 @@ func (r *reader) setDefault(v *value) error {
 	if v.fallback == nil {
 		return fmt.Errorf("it has no default")
 	}
-	delete(v.schema, "x-config")
 	delete(v.schema, "x-image")
 	v.schema["default"] = v.fallback
 	return nil

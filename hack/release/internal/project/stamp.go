@@ -8,8 +8,8 @@ import (
 
 // stamped are the hand-written files that contain the version.
 var stamped = []string{
-	"README.md", "docs/installation.md", "docs/kubectl-nginx.md",
-	"config/default/kustomization.yaml", "config/migration/kustomization.yaml", "config/namespaced/kustomization.yaml",
+	"README.md", "docs/console.md", "docs/installation.md", "docs/kubectl-nginx.md",
+	"config/console/kustomization.yaml", "config/default/kustomization.yaml", "config/migration/kustomization.yaml", "config/namespaced/kustomization.yaml",
 }
 
 // versionPatterns match the versions of images and of a release's files. What follows the version of a file of the plugin

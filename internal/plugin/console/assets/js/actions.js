@@ -89,6 +89,11 @@ class ActionDialog {
       if (dryRun) this.review(made);
       else this.done(made);
     } catch (error) {
+      if (error.status === 401) {
+        this.dialog.close();
+        this.view.shared.failed(error);
+        return;
+      }
       this.changed();
       replace(this.result, h('p', {class: 'error words', role: 'alert'}, error.message));
     } finally {

@@ -3,7 +3,9 @@ import {h, replace} from './dom.js';
 import {Fleet, STATES, STATE_NAMES} from './fleetmodel.js';
 import {Grid} from './grid.js';
 import {fillRow} from './fleetrow.js';
+import {showNamespace} from './namespace.js';
 import {applicationPath} from './paths.js';
+import {setNamespace} from './session.js';
 import {Stream} from './stream.js';
 
 const COLUMNS = [
@@ -80,12 +82,22 @@ class FleetView {
 
   // failed shows one namespace if the viewer may not list all.
   failed(error) {
-    if (error.status === 403 && chosen.namespace === '' && this.shared.settings.namespace) {
-      this.note.textContent = `You may not list the applications of all namespaces. These are those of ${this.shared.settings.namespace}.`;
-      this.follow(this.shared.settings.namespace);
+    const {settings} = this.shared;
+    if (error.status === 403 && chosen.namespace === '' && settings.namespace) {
+      this.note.textContent = `You may not list the applications of all namespaces. These are those of ${settings.namespace}.`;
+      this.follow(settings.namespace);
       return;
     }
-    this.shared.failed(error);
+    if (error.status !== 403 || !settings.signIn) {
+      this.shared.failed(error);
+      return;
+    }
+    chosen.namespace = settings.namespace = '';
+    this.shared.interrupted((again) => showNamespace(this.main, this.shared.session.user, error, (name) => {
+      settings.namespace = name;
+      setNamespace(name);
+      again();
+    }));
   }
 
   take(update) {
