@@ -94,7 +94,7 @@ func TestMaintenance(t *testing.T) {
 			Env:   []v1alpha2.ConfigEnvVar{{Name: "X", ValueFrom: &v1alpha2.ConfigEnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: "s", Key: "k"}}}},
 		},
 		Checks:  []v1alpha2.Check{{Path: "/health"}},
-		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5)), Canary: &v1alpha2.Canary{}, Gates: []string{"review"}},
+		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5)), Canary: &v1alpha2.Canary{}, Gates: []string{"review"}, Paused: new(true)},
 	}
 	n := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *declared.DeepCopy()}
 	maintain(t, n, "off", "not in maintenance")
@@ -108,7 +108,7 @@ func TestMaintenance(t *testing.T) {
 	if len(n.Spec.Config.Env) != 1 {
 		t.Error("without the variables, the pods would be replaced")
 	}
-	if n.Spec.Rollout.Canary != nil || n.Spec.Rollout.Gates != nil || n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
+	if n.Spec.Rollout.Canary != nil || n.Spec.Rollout.Gates != nil || n.Spec.Rollout.Paused != nil || n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
 		t.Errorf("the answers are compared with what they were: %+v", n.Spec)
 	}
 	maintain(t, n, "on", "already")
@@ -118,6 +118,35 @@ func TestMaintenance(t *testing.T) {
 	maintain(t, n, "off", "")
 	if diff := cmp.Diff(declared, n.Spec); diff != "" || len(n.Annotations) != 0 {
 		t.Errorf("annotations %v; -declared +restored:\n%s", n.Annotations, diff)
+	}
+}
+
+// TestMaintenanceOfSeveralCertificates: each name keeps its certificate.
+func TestMaintenanceOfSeveralCertificates(t *testing.T) {
+	n := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "http", Port: 80}, {Name: "https", Port: 443}},
+		TLS:   []v1alpha2.Certificate{{Name: "one"}, {Name: "two"}},
+		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{
+			"b.conf": `server { listen 443 ssl; server_name two.example.com ~^x\d "$host"; ssl_certificate /etc/nginx/tls/two/tls.crt; ssl_certificate_key /etc/nginx/tls/two/tls.key; }`,
+			"a.conf": `# server { listen 443 ssl; ssl_certificate wrong; }
+server { listen 80; listen 443 ssl; server_name one.example.com; ssl_certificate /etc/nginx/tls/one/tls.crt; ssl_certificate_key /etc/nginx/tls/one/tls.key; }`,
+			"c.conf": `server { listen 443 ssl; server_name any.example.com; ssl_certificate /etc/nginx/tls/$ssl_server_name.crt; ssl_certificate_key /etc/nginx/tls/$ssl_server_name.key; }`,
+		}},
+	}}
+	maintain(t, n, "on", "")
+	page := string(n.Spec.Config.Files[maintenanceFile])
+	want := []string{
+		"listen 80 default_server;", "listen 443 default_server ssl;", "ssl_certificate /etc/nginx/tls/one/tls.crt;", "ssl_certificate_key /etc/nginx/tls/one/tls.key;",
+		"listen 443 ssl;", "server_name two.example.com;", "ssl_certificate /etc/nginx/tls/two/tls.crt;", "ssl_certificate_key /etc/nginx/tls/two/tls.key;",
+	}
+	var got []string
+	for line := range strings.Lines(page) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "listen") || strings.HasPrefix(line, "server_name") || strings.HasPrefix(line, "ssl_") {
+			got = append(got, line)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
