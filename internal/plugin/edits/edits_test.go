@@ -94,7 +94,7 @@ func TestMaintenance(t *testing.T) {
 			Env:   []v1alpha2.ConfigEnvVar{{Name: "X", ValueFrom: &v1alpha2.ConfigEnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: "s", Key: "k"}}}},
 		},
 		Checks:  []v1alpha2.Check{{Path: "/health"}},
-		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5)), Canary: &v1alpha2.Canary{}, Gates: []string{"review"}, Paused: new(true)},
+		Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(5)), Canary: &v1alpha2.Canary{}, Gates: []string{"review"}},
 	}
 	n := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: *declared.DeepCopy()}
 	maintain(t, n, "off", "not in maintenance")
@@ -108,7 +108,7 @@ func TestMaintenance(t *testing.T) {
 	if len(n.Spec.Config.Env) != 1 {
 		t.Error("without the variables, the pods would be replaced")
 	}
-	if n.Spec.Rollout.Canary != nil || n.Spec.Rollout.Gates != nil || n.Spec.Rollout.Paused != nil || n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
+	if n.Spec.Rollout.Canary != nil || n.Spec.Rollout.Gates != nil || n.Spec.Checks != nil || *n.Spec.Rollout.FirstAnswers != v1alpha2.FirstAnswersIgnore {
 		t.Errorf("the answers are compared with what they were: %+v", n.Spec)
 	}
 	maintain(t, n, "on", "already")
@@ -168,7 +168,8 @@ func TestNoMaintenance(t *testing.T) {
 		{v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "dns", Port: 53, Protocol: "UDP"}}}, "port dns is UDP"},
 		{v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "https", Port: 443}}, Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web"}}}, "spec.tls has none"},
 		{v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": v1alpha2.ConfigFile(strings.Repeat("#", maxBefore))}}}, "too large"},
+		{v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{Paused: new(true)}}, "rollouts of web are paused"},
 	} {
-		maintain(t, &v1alpha2.NginxOperator{Spec: tt.spec}, "on", tt.want)
+		maintain(t, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: tt.spec}, "on", tt.want)
 	}
 }

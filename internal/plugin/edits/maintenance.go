@@ -27,10 +27,12 @@ type beforeMaintenance struct {
 	FirstAnswers *v1alpha2.FirstAnswers `json:"firstAnswers,omitempty"`
 	Canary       *v1alpha2.Canary       `json:"canary,omitempty"`
 	Gates        []string               `json:"gates,omitempty"`
-	Paused       *bool                  `json:"paused,omitempty"`
 }
 
 func maintenance(n Target, args []string) (string, error) {
+	if n.paused() {
+		return "", fmt.Errorf("rollouts of %s are paused, so this would not go live: kubectl nginx resume %s", n.Name, n.Name)
+	}
 	switch args[0] {
 	case "on":
 		return beginMaintenance(n)
@@ -47,7 +49,7 @@ func beginMaintenance(n Target) (string, error) {
 	}
 	before := beforeMaintenance{Config: n.Spec.Config, Checks: n.Spec.Checks, Readiness: n.Spec.Readiness}
 	if r := n.Spec.Rollout; r != nil {
-		before.FirstAnswers, before.Canary, before.Gates, before.Paused = r.FirstAnswers, r.Canary, r.Gates, r.Paused
+		before.FirstAnswers, before.Canary, before.Gates = r.FirstAnswers, r.Canary, r.Gates
 	}
 	encoded, err := json.Marshal(before)
 	if err != nil {
@@ -73,7 +75,7 @@ func beginMaintenance(n Target) (string, error) {
 	if n.Spec.Rollout == nil {
 		n.Spec.Rollout = &v1alpha2.Rollout{}
 	}
-	n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates, n.Spec.Rollout.Paused = ptr.To(v1alpha2.FirstAnswersIgnore), nil, nil, nil
+	n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates = ptr.To(v1alpha2.FirstAnswersIgnore), nil, nil
 	return "in maintenance: every request is answered with 503", nil
 }
 
@@ -92,7 +94,7 @@ func endMaintenance(n Target) (string, error) {
 	delete(n.Annotations, annotationMaintenance)
 	n.Spec.Config, n.Spec.Checks, n.Spec.Readiness = before.Config, before.Checks, before.Readiness
 	if n.Spec.Rollout != nil {
-		n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates, n.Spec.Rollout.Paused = before.FirstAnswers, before.Canary, before.Gates, before.Paused
+		n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates = before.FirstAnswers, before.Canary, before.Gates
 		if reflect.ValueOf(*n.Spec.Rollout).IsZero() {
 			n.Spec.Rollout = nil
 		}
