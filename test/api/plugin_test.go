@@ -1,14 +1,9 @@
 package api
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin"
+	"example.com/nginx-operator/test/internal/tarfile"
 )
 
 // kubectlNginx runs the plugin, and returns its exit code and what it prints.
@@ -201,7 +197,8 @@ func TestPluginReport(t *testing.T) {
 	if code, output, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "review it before you send it") {
 		t.Fatalf("exit code %d: %s%s", code, output, failure)
 	}
-	files := untar(t, file)
+	files, err := tarfile.Read(file)
+	must(t, err)
 	for _, name := range []string{"nginxoperator.yaml", "deployment.yaml", "configmap.yaml", "controllerrevision.yaml", "status.txt", "explain.txt", "history.txt"} {
 		if text := files["applications/"+namespace+"/web/"+name]; text == "" {
 			t.Errorf("the report lacks %s: %v", name, slices.Sorted(maps.Keys(files)))
@@ -214,27 +211,5 @@ func TestPluginReport(t *testing.T) {
 	}
 	if code, _, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 1 || !strings.Contains(failure, "exists") {
 		t.Errorf("a file is replaced: exit code %d, %s", code, failure)
-	}
-}
-
-// untar returns the files of an archive, without their common folder.
-func untar(t *testing.T, name string) map[string]string {
-	t.Helper()
-	file, err := os.Open(name)
-	must(t, err)
-	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	must(t, err)
-	files := map[string]string{}
-	for archive := tar.NewReader(plain); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		must(t, err)
-		text, err := io.ReadAll(archive)
-		must(t, err)
-		_, path, _ := strings.Cut(header.Name, "/")
-		files[path] = string(text)
 	}
 }

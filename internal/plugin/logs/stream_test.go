@@ -83,7 +83,7 @@ func TestMergeEnding(t *testing.T) {
 func TestLargeLogs(t *testing.T) {
 	const lines, width, bound = 60_000, 500, 24 << 20
 	filler := strings.Repeat("x", width)
-	c := apiServer(t, func(w http.ResponseWriter, _ *http.Request, pod string) {
+	c := apiServer(t, func(w http.ResponseWriter, _ *http.Request, _ string) {
 		out := bufio.NewWriter(w)
 		for i := range lines {
 			_, _ = out.WriteString(stamped(time.Duration(i)*time.Millisecond, filler))
