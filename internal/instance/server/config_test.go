@@ -62,8 +62,8 @@ func TestConfigs(t *testing.T) {
 // TestOneConfigAtATime: while a request is answered, others are refused, before their client is looked for in the table of all
 // connections: many requests must not cost the instance manager its memory and time.
 func TestOneConfigAtATime(t *testing.T) {
-	c, looks := newConfigs(&supervisor{}), 0
-	c.inContainer = func(_, _ netip.AddrPort) bool { looks++; return false }
+	c, checks := newConfigs(&supervisor{}), 0
+	c.inContainer = func(_, _ netip.AddrPort) bool { checks++; return false }
 	send := func(handler http.HandlerFunc) int {
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:9113")))
 		request := httptest.NewRequestWithContext(ctx, http.MethodGet, instanceapi.PathConfig, nil)
@@ -76,8 +76,8 @@ func TestOneConfigAtATime(t *testing.T) {
 		if code := send(c.show); code != http.StatusTooManyRequests {
 			t.Errorf("a second request gets %d", code)
 		}
-		if looks != 1 {
-			t.Errorf("%d clients were looked for", looks)
+		if checks != 1 {
+			t.Errorf("%d clients were checked", checks)
 		}
 	}); code != http.StatusOK {
 		t.Errorf("the first request gets %d", code)

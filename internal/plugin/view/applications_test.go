@@ -16,12 +16,12 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// answering returns a client of an API server that answers each request, and the URIs that it was asked for.
+// answering returns a client of an API server that answers each request, and the URIs that were requested.
 func answering(t *testing.T, code int, body string) (rest.Interface, *[]string) {
 	t.Helper()
-	asked := &[]string{}
+	queried := &[]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*asked = append(*asked, r.RequestURI)
+		*queried = append(*queried, r.RequestURI)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 		_, _ = w.Write([]byte(body))
@@ -33,7 +33,7 @@ func answering(t *testing.T, code int, body string) (rest.Interface, *[]string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, asked
+	return c, queried
 }
 
 const listedApplication = `{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","metadata":{"name":"web-%d","labels":{"team":"shop"},` +
@@ -64,7 +64,7 @@ func TestReadApplications(t *testing.T) {
 		"as the API server sends it": `{"kind":"NginxOperatorList","apiVersion":"operator.example.com/v1alpha2","metadata":{"resourceVersion":"9"},"items":[` + all + `]}`,
 		"in another order":           `{"items":[` + all + `],"unknown":{"items":[1]},"metadata":{"resourceVersion":"9"},"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperatorList"}`,
 	} {
-		c, asked := answering(t, http.StatusOK, body)
+		c, queried := answering(t, http.StatusOK, body)
 		list, err := ReadApplications(t.Context(), c, "shop", selector)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -73,8 +73,8 @@ func TestReadApplications(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 		uri := "/apis/operator.example.com/v1alpha2/namespaces/shop/nginxoperators?labelSelector=team%3Dshop&resourceVersion=0"
-		if len(*asked) != 1 || (*asked)[0] != uri {
-			t.Errorf("%s: asked for %q", name, *asked)
+		if len(*queried) != 1 || (*queried)[0] != uri {
+			t.Errorf("%s: requested %q", name, *queried)
 		}
 	}
 }

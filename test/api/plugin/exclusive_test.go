@@ -53,8 +53,10 @@ func TestConcurrentChange(t *testing.T) {
 		says string
 		made func(n *v1alpha2.NginxOperator) bool
 	}{
-		"maintenance web on": {1, "the object has been modified", func(n *v1alpha2.NginxOperator) bool { return len(n.Annotations) > 0 || n.Spec.Config.Files["maintenance.conf"] != "" }},
-		"scale web 3":        {0, "scaled to 3 pods", func(n *v1alpha2.NginxOperator) bool { return *n.Spec.Replicas == 3 }},
+		"maintenance web on": {1, "the object has been modified", func(n *v1alpha2.NginxOperator) bool {
+			return len(n.Annotations) > 0 || n.Spec.Config.Files["maintenance.conf"] != ""
+		}},
+		"scale web 3": {0, "scaled to 3 pods", func(n *v1alpha2.NginxOperator) bool { return *n.Spec.Replicas == 3 }},
 	} {
 		t.Run(command, func(t *testing.T) {
 			nginx := create(t, newNamespace(t), "web", metav1.ConditionTrue, "")
