@@ -50,7 +50,7 @@ func setUp(ctx context.Context, started *testenv.ControlPlane, _ string) (end fu
 	if err := plane.PrepareOperator(ctx); err != nil {
 		return nil, err
 	}
-	running = startOperator()
+	running = startOperator() //nolint:contextcheck // Tests stop and start it, too.
 	end = func() error {
 		running.stop()
 		return nil

@@ -121,17 +121,7 @@ func TestPluginHidesSecrets(t *testing.T) {
 	nginx := createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
 		Replicas: new(int32(1)), Ports: ports(httpPort), Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": loggingAll}},
 	})
-	address := forward(t, namespace, podsOf(t, nginx)[0].Name, httpPort)
-	planted := 0
-	for _, request := range secretRequests {
-		for _, secret := range plantedSecrets {
-			sendRaw(t, address, fmt.Sprintf(request, secret))
-			planted++
-		}
-	}
-	if planted < 100 {
-		t.Fatalf("only %d secrets are planted", planted)
-	}
+	planted := plantSecrets(t, forward(t, namespace, podsOf(t, nginx)[0].Name, httpPort))
 	arguments := []string{"logs", "web", "-n", namespace, "--tail=-1"}
 	eventually(t, "each request is in the log", func() error {
 		if _, output := kubectlNginx(t, append(arguments, "--raw")...); len(linesWith(output)) < planted {
@@ -143,6 +133,28 @@ func TestPluginHidesSecrets(t *testing.T) {
 	if leaked := linesWith(output); code != 0 || len(leaked) > 0 || !strings.Contains(output, "[hidden]") {
 		t.Errorf("logs: exit code %d, %d lines leak:\n%s", code, len(leaked), strings.Join(leaked, ""))
 	}
+	checkReport(t, namespace, planted)
+	t.Logf("%d planted secrets", planted)
+}
+
+// plantSecrets sends each request with each secret, and returns how many these are.
+func plantSecrets(t *testing.T, address string) (planted int) {
+	t.Helper()
+	for _, request := range secretRequests {
+		for _, secret := range plantedSecrets {
+			sendRaw(t, address, fmt.Sprintf(request, secret))
+			planted++
+		}
+	}
+	if planted < 100 {
+		t.Fatalf("only %d secrets are planted", planted)
+	}
+	return planted
+}
+
+// checkReport checks that a report has the logs, but none of the secrets.
+func checkReport(t *testing.T, namespace string, planted int) {
+	t.Helper()
 	archive := filepath.Join(t.TempDir(), "report.tar.gz")
 	if code, output := kubectlNginx(t, "report", "web", "-n", namespace, "-f", archive); code != 0 {
 		t.Fatalf("report: exit code %d: %s", code, output)
@@ -161,5 +173,4 @@ func TestPluginHidesSecrets(t *testing.T) {
 	if logged < planted {
 		t.Errorf("the report has %d lines of logs of %d requests", logged, planted)
 	}
-	t.Logf("%d planted secrets", planted)
 }

@@ -8,6 +8,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// isControl reports whether a terminal would obey a character of an encoded text.
+func isControl(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }
+
 // TestControlCharacters: what a terminal would obey is escaped, and decodes to what it was.
 func TestControlCharacters(t *testing.T) {
 	for _, text := range []string{"", "plain", "a\x7fb", "\u0080", "x\u009b31m\u009fé€", "\x1b[31m\x00\r\n\t", "<&>", strings.Repeat("ä\u0085", 100)} {
@@ -20,7 +23,7 @@ func TestControlCharacters(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 		for _, encoded := range []string{asJSON.String(), string(asYAML)} {
-			if at := strings.IndexFunc(encoded, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 }); at >= 0 {
+			if strings.ContainsFunc(encoded, isControl) {
 				t.Errorf("%q becomes %q", text, encoded)
 			}
 		}

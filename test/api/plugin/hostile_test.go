@@ -46,6 +46,9 @@ func TestHostileOutput(t *testing.T) {
 	for format, decode := range map[string]func([]byte, any) error{"json": json.Unmarshal, "yaml": func(text []byte, into any) error { return yaml.Unmarshal(text, into) }} {
 		var found v1alpha2.NginxOperatorList
 		must(t, decode([]byte(kubectlNginx(t, "list -o "+format+" -n "+namespace).output), &found))
+		if len(found.Items) != 1 {
+			t.Fatalf("%s has %d applications", format, len(found.Items))
+		}
 		if found.Items[0].Annotations["x"] != hostile || found.Items[0].Status.Conditions[0].Message != hostile {
 			t.Errorf("%s changes the texts: %q", format, found.Items[0].Annotations)
 		}
