@@ -61,18 +61,15 @@ func readFleet(ctx context.Context, c *cluster, args []string, all bool) ([]v1al
 		pods, err := view.ReadPods(ctx, connected, nginx)
 		return []v1alpha2.NginxOperator{*nginx}, pods, err
 	}
-	connected, namespace, err := c.connect()
+	applications, err := c.readApplications(ctx, all, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	if all {
-		namespace = ""
-	}
-	applications, pods := &v1alpha2.NginxOperatorList{}, &corev1.PodList{}
-	options := &client.ListOptions{Namespace: namespace, Raw: fromCache()}
-	if err := connected.List(ctx, applications, options); err != nil {
+	connected, namespace, err := c.connectTo(all)
+	if err != nil {
 		return nil, nil, err
 	}
-	err = connected.List(ctx, pods, options, client.HasLabels{v1alpha2.LabelNginxOperator})
+	pods := &corev1.PodList{}
+	err = connected.List(ctx, pods, client.InNamespace(namespace), client.HasLabels{v1alpha2.LabelNginxOperator})
 	return applications.Items, pods.Items, err
 }

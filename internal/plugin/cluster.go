@@ -18,6 +18,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/manifests"
 	"example.com/nginx-operator/internal/plugin/pods"
+	"example.com/nginx-operator/internal/plugin/view"
 )
 
 // cluster is the one that the flags and the kubeconfig select.
@@ -28,6 +29,34 @@ type cluster struct {
 // connect returns a client, and the namespace of the command.
 func (c *cluster) connect() (client.WithWatch, string, error) {
 	return c.connectWith(func(*rest.Config) {})
+}
+
+// connectTo is connect with the namespace of the command, or an empty one for all.
+func (c *cluster) connectTo(all bool) (client.WithWatch, string, error) {
+	connected, namespace, err := c.connect()
+	if all {
+		namespace = ""
+	}
+	return connected, namespace, err
+}
+
+// readApplications reads the applications of the namespace of the command, or of all, with the labels of the flag --selector.
+func (c *cluster) readApplications(ctx context.Context, all bool, selector string) (*v1alpha2.NginxOperatorList, error) {
+	parsed, err := parseSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	namespace := ""
+	if !all {
+		if namespace, _, err = c.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+			return nil, err
+		}
+	}
+	raw, err := c.raw()
+	if err != nil {
+		return nil, err
+	}
+	return view.ReadApplications(ctx, raw, namespace, parsed)
 }
 
 // connectWith is connect with a changed configuration of the client.

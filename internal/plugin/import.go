@@ -79,7 +79,7 @@ func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
 		return result.Review.Summary(cmd.OutOrStdout())
 	}
 	if f.output == "json" {
-		return result.Write(escaping{cmd.OutOrStdout()}, f.output)
+		return result.Write(cmd.OutOrStdout(), f.output)
 	}
 	return result.Write(cmd.OutOrStdout(), f.output)
 }

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/nginx-operator/internal/plugin/encode"
 	"example.com/nginx-operator/internal/plugin/lint"
 	"example.com/nginx-operator/internal/plugin/nginxtest"
 	"example.com/nginx-operator/internal/plugin/screen"
@@ -81,12 +81,7 @@ func (f *lintFlags) run(cmd *cobra.Command) error {
 
 func (f *lintFlags) write(w io.Writer, report *lint.Report) error {
 	if f.output == "json" {
-		text, err := json.MarshalIndent(report, "", "    ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(escaping{w}, "%s\n", text)
-		return err
+		return encode.JSON(w, report, "    ")
 	}
 	for _, p := range report.Problems {
 		if _, err := fmt.Fprintln(w, screen.Safe(p.String())); err != nil {

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -9,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"sigs.k8s.io/yaml"
 
+	"example.com/nginx-operator/internal/plugin/encode"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
 
@@ -31,11 +30,9 @@ func (o *output) write(cmd *cobra.Command, found any, names []string, show func(
 		p.Wide = o.format == "wide"
 		return show(p)
 	case "json":
-		encoder := json.NewEncoder(escaping{out})
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(found)
+		return encode.JSON(out, found, "  ")
 	case "yaml":
-		text, err := yaml.Marshal(found)
+		text, err := encode.YAML(found)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -18,6 +17,3 @@ func parseSelector(text string) (labels.Selector, error) {
 	}
 	return selector, nil
 }
-
-// fromCache asks for a list that the API server has in memory.
-func fromCache() *metav1.ListOptions { return &metav1.ListOptions{ResourceVersion: "0"} }

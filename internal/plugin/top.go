@@ -10,9 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/screen"
 	"example.com/nginx-operator/internal/plugin/view"
 )
@@ -27,16 +25,19 @@ func newTop(c *cluster) *cobra.Command {
 		Short: "Show live requests, errors, latency, connections and memory",
 		Long: "Show live requests, errors, latency, connections and memory of applications, or of the pods and server blocks of one.\n\n" +
 			"It asks each pod twice through the API server, and needs the right to get pods/proxy.",
-		Args: cobra.MaximumNArgs(1),
+		Example: "  kubectl nginx top -A --sort-by errors\n  kubectl nginx top web --sort-by latency -w",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if t.interval < leastInterval {
-				return fmt.Errorf("--interval is %s: set it to at least %s", t.interval, leastInterval)
+			if err := t.check(args); err != nil {
+				return err
 			}
 			return t.watched.run(cmd, func(ctx context.Context) error { return t.once(ctx, cmd, args) })
 		},
 	}
 	cmd.Flags().BoolVarP(&t.all, "all-namespaces", "A", false, "show the applications of all namespaces")
+	cmd.Flags().StringVarP(&t.selector, "selector", "l", "", "show only applications with these labels, such as team=shop")
 	cmd.Flags().DurationVar(&t.interval, "interval", 5*time.Second, "how long to measure")
+	t.flags.addFlags(cmd, view.TopOrder[0].Name, view.TopOrder.Names())
 	t.watched.addFlag(cmd)
 	t.out.addFlag(cmd)
 	return cmd
@@ -46,14 +47,33 @@ func newTop(c *cluster) *cobra.Command {
 type top struct {
 	cluster  *cluster
 	all      bool
+	selector string
 	interval time.Duration
+	flags    trafficFlags
+	order    view.Key[view.Load]
 	watched  watched
 	out      output
 }
 
+// check refuses bad flags.
+func (t *top) check(args []string) (err error) {
+	switch {
+	case t.interval < leastInterval:
+		return fmt.Errorf("--interval is %s: set it to at least %s", t.interval, leastInterval)
+	case len(args) == 1 && t.all:
+		return errors.New("NAME and --all-namespaces exclude each other: use -n NAMESPACE")
+	case len(args) == 1 && t.selector != "":
+		return errors.New("NAME and --selector exclude each other: leave one of them out")
+	}
+	if t.order, err = view.TopOrder.Find(t.flags.sortBy); err != nil {
+		return err
+	}
+	return t.flags.check()
+}
+
 // once looks for one interval.
 func (t *top) once(ctx context.Context, cmd *cobra.Command, args []string) error {
-	pods, err := t.pods(ctx, args)
+	pods, leftOut, err := t.pods(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -68,37 +88,49 @@ func (t *top) once(ctx context.Context, cmd *cobra.Command, args []string) error
 	if err != nil {
 		return err
 	}
+	found.LeftOut, found.MostPods, found.Total = leftOut, t.flags.mostPods, len(found.Pods)
 	if len(args) == 0 {
 		found.Pods, found.Servers = nil, nil
-		return t.out.write(cmd, found, namesOfLoads(found.Applications), func(p screen.Printer) error { return p.TopApplications(found.Applications, t.all) })
+		found.Applications = t.arrange(found.Applications)
+		return t.out.write(cmd, found, namesOfLoads(found.Applications), func(p screen.Printer) error { return p.TopApplications(found, t.all) })
 	}
-	found.Applications = nil
+	found.Applications, found.Pods, found.Servers = nil, t.arrange(found.Pods), t.arrange(found.Servers)
 	return t.out.write(cmd, found, namesOfLoads(found.Pods), func(p screen.Printer) error { return p.TopPods(found) })
 }
 
-// pods returns the pods to measure.
-func (t *top) pods(ctx context.Context, args []string) ([]corev1.Pod, error) {
+// arrange sorts loads, and leaves out those that the user does not ask for.
+func (t *top) arrange(loads []view.Load) []view.Load {
+	t.order.Sort(loads, view.LoadByName)
+	return slices.DeleteFunc(loads, func(l view.Load) bool { return !t.flags.keeps(l.Requests, l.ErrorShare()) })
+}
+
+// pods returns the pods to measure, and how many applications are left out.
+func (t *top) pods(ctx context.Context, args []string) (pods []corev1.Pod, leftOut int, err error) {
 	if len(args) == 1 {
-		if t.all {
-			return nil, errors.New("NAME and --all-namespaces exclude each other: use -n NAMESPACE")
-		}
 		connected, nginx, err := t.cluster.application(ctx, args[0])
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		return view.ReadPods(ctx, connected, nginx)
+		pods, err = view.ReadPods(ctx, connected, nginx)
+		return pods, 0, err
 	}
-	connected, namespace, err := t.cluster.connect()
+	connected, namespace, err := t.cluster.connectTo(t.all)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	options := []client.ListOption{client.HasLabels{v1alpha2.LabelNginxOperator}}
-	if !t.all {
-		options = append(options, client.InNamespace(namespace))
+	if pods, err = view.ReadRunningPods(ctx, connected, namespace); err != nil {
+		return nil, 0, err
 	}
-	found := &corev1.PodList{}
-	err = connected.List(ctx, found, options...)
-	return slices.DeleteFunc(found.Items, func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning }), err
+	if t.selector != "" {
+		// Pods do not have the labels of their application.
+		applications, err := t.cluster.readApplications(ctx, t.all, t.selector)
+		if err != nil {
+			return nil, 0, err
+		}
+		pods = view.OfApplications(pods, applications.Items)
+	}
+	pods, leftOut = view.BoundPods(view.ApplicationKeys(pods), pods, t.flags.mostPods)
+	return pods, leftOut, nil
 }
 
 func namesOfLoads(loads []view.Load) []string {

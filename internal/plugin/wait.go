@@ -37,13 +37,16 @@ func watchOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, 
 		return false, err
 	}
 	defer events.Stop()
+	if err := checkExists(ctx, c, object); err != nil {
+		return false, err
+	}
 	for event := range events.ResultChan() {
 		switch event.Type {
 		case watch.Error:
 			return false, apierrors.FromObject(event.Object)
 		case watch.Added, watch.Modified, watch.Bookmark:
 		case watch.Deleted:
-			return false, fmt.Errorf("%s was deleted meanwhile", object.GetName())
+			return false, deleted(object)
 		}
 		if now, ok := event.Object.(client.Object); ok {
 			if done, err = observe(now); done || err != nil {
@@ -52,4 +55,25 @@ func watchOnce(ctx context.Context, c client.WithWatch, list client.ObjectList, 
 		}
 	}
 	return false, nil
+}
+
+// checkExists returns an error if an object was deleted before it was watched, which the watch does not report. A user who may only
+// watch goes on.
+func checkExists(ctx context.Context, c client.Client, object client.Object) error {
+	current, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no object", object)
+	}
+	err := c.Get(ctx, client.ObjectKeyFromObject(object), current)
+	switch {
+	case apierrors.IsNotFound(err):
+		return deleted(object)
+	case apierrors.IsForbidden(err):
+		return nil
+	}
+	return err
+}
+
+func deleted(object client.Object) error {
+	return fmt.Errorf("%s was deleted meanwhile", object.GetName())
 }

@@ -6,8 +6,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,22 +14,15 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/kube/signingkey"
-	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/testenv"
 )
 
 const (
-	systemNamespace = "nginx-operator-system"
-	defaultImage    = "nginx:test"
+	defaultImage = "nginx:test"
 	// patience bounds the wait for a condition. It does not measure speed.
 	patience = time.Minute
 )
@@ -44,85 +35,27 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
 	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "nginx-operator-api-")
-	if err != nil {
-		return 1, err
+	testenv.Main(m, setUp)
+}
+
+func setUp(ctx context.Context, started *testenv.ControlPlane, _ string) (end func() error, err error) {
+	plane, kube = started, started.Client
+	if webhookPort, err = testenv.FreePort(); err != nil {
+		return nil, err
 	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	if plane, err = testenv.Start(dir); err != nil {
-		return 1, err
-	}
-	defer func() {
-		if err := plane.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stop the control plane:", err)
-		}
-	}()
-	kube = plane.Client
-	if webhookPort, err = freePort(); err != nil {
-		return 1, err
-	}
-	ctx := context.Background()
 	if err := plane.InstallCRD(ctx, webhookPort); err != nil {
-		return 1, err
+		return nil, err
 	}
-	if err := createSystemNamespace(ctx); err != nil {
-		return 1, err
+	if err := plane.PrepareOperator(ctx); err != nil {
+		return nil, err
 	}
-	running = startOperator()
-	defer func() { running.stop() }()
-	if err := waitForConversion(ctx); err != nil {
-		return 1, err
+	running = startOperator() //nolint:contextcheck // Tests stop and start it, too.
+	end = func() error {
+		running.stop()
+		return nil
 	}
-	return m.Run(), nil
-}
-
-func createSystemNamespace(ctx context.Context) error {
-	if err := kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}); err != nil {
-		return err
-	}
-	for _, name := range []string{"nginx-operator-webhook-cert", "nginx-operator-order-key"} {
-		if err := kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name}}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// waitForConversion waits until an object can be read in both versions.
-func waitForConversion(ctx context.Context) error {
-	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conversion-probe"}}
-	if err := kube.Create(ctx, probe); err != nil {
-		return err
-	}
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		return kube.Get(ctx, client.ObjectKeyFromObject(probe), asV1Alpha1("default", probe.Name)) == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("the conversion webhook does not answer: %w", err)
-	}
-	return kube.Delete(ctx, probe)
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+	return end, plane.WaitForConversion(ctx)
 }
 
 // testOperator is the operator, running in the test's process.
@@ -195,26 +128,7 @@ func startOperator() *testOperator {
 	config := countWrites(plane.Config, o)
 	go func() {
 		defer close(o.ended)
-		o.err = manager.Run(ctx, config, manager.Options{
-			Version:           "test",
-			Controllers:       []string{manager.ControllerNginx, manager.ControllerBackup},
-			BackupJobs:        10,
-			DefaultImage:      defaultImage,
-			InstanceImage:     "nginx-operator:test",
-			OwnNamespace:      systemNamespace,
-			Concurrency:       4,
-			MetricsAddress:    "0",
-			MetricsMaxObjects: 10,
-			HealthAddress:     "0",
-			ConversionWebhook: true,
-			WebhookPort:       webhookPort,
-			WebhookService:    "nginx-operator-webhook",
-			WebhookSecret:     "nginx-operator-webhook-cert",
-			OrderKeySecret:    "nginx-operator-order-key",
-			OrderKeyLifetime:  signingkey.DefaultLifetime,
-			WebhookHosts:      []string{"localhost"},
-			WebhookLifetimes:  webhookcert.Lifetimes{Serving: webhookcert.DefaultLifetime, CA: webhookcert.DefaultCALifetime},
-		})
+		o.err = manager.Run(ctx, config, testenv.OperatorOptions(webhookPort))
 	}()
 	return o
 }

@@ -1,14 +1,9 @@
 package api
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,6 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin"
+	"example.com/nginx-operator/test/internal/tarfile"
 )
 
 // kubectlNginx runs the plugin, and returns its exit code and what it prints.
@@ -51,6 +47,19 @@ func TestPlugin(t *testing.T) {
 		"list as names":      {"list -o name", 0, []string{"nginxoperator.operator.example.com/web\n"}, ""},
 		"list as JSON":       {"list -o json", 0, []string{`"name": "web"`}, ""},
 		"list none":          {"list -l team=shop", 0, []string{"No applications found"}, ""},
+		"list a state":       {"list --state progressing,ready", 0, []string{"web"}, ""},
+		"list no state":      {"list --state suspended", 0, []string{"None of 1 applications matches."}, ""},
+		"list bad state":     {"list --state broken", 1, nil, "set it to some of [notReady progressing waiting suspended ready]"},
+		"list traffic":       {"list --traffic", 0, []string{"REQ/S", "web"}, ""},
+		"list by errors":     {"list --sort-by errors -A", 0, []string{"NAMESPACE", "REQ/S"}, ""},
+		"list traffic JSON":  {"list --traffic -o json", 0, []string{`"application": {`, `"total": 1`}, ""},
+		"list the busy":      {"list --min-requests 1", 0, []string{"None of 1 applications matches."}, ""},
+		"list bad order":     {"list --sort-by size", 1, nil, "set it to state, name, age, requests, errors or latency"},
+		"list bad share":     {"list --min-errors 101", 1, nil, "set it to a percentage from 0 to 100"},
+		"list bad bound":     {"list --max-pods 0 --traffic", 1, nil, "set it to a number from 1"},
+		"top bad order":      {"top --sort-by age", 1, nil, "set it to requests, errors, latency, connections, memory or name"},
+		"top of labels":      {"top -l team=shop --interval=1s", 0, []string{"No pods found"}, ""},
+		"top of two":         {"top web -l team=shop", 1, nil, "NAME and --selector exclude each other"},
 		"bad selector":       {"list -l a==b==c", 1, nil, "--selector"},
 		"bad format":         {"list -o table", 1, nil, "set it to json, yaml, name or wide"},
 		"status":             {"status web", 2, []string{"Application:   " + namespace + "/web", "Ready:         no, 0 of 1 pods", "Accepted"}, ""},
@@ -188,7 +197,8 @@ func TestPluginReport(t *testing.T) {
 	if code, output, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 0 || !strings.Contains(output, "review it before you send it") {
 		t.Fatalf("exit code %d: %s%s", code, output, failure)
 	}
-	files := untar(t, file)
+	files, err := tarfile.Read(file)
+	must(t, err)
 	for _, name := range []string{"nginxoperator.yaml", "deployment.yaml", "configmap.yaml", "controllerrevision.yaml", "status.txt", "explain.txt", "history.txt"} {
 		if text := files["applications/"+namespace+"/web/"+name]; text == "" {
 			t.Errorf("the report lacks %s: %v", name, slices.Sorted(maps.Keys(files)))
@@ -201,27 +211,5 @@ func TestPluginReport(t *testing.T) {
 	}
 	if code, _, failure := kubectlNginx(t, "report", "web", "-n", namespace, "-f", file); code != 1 || !strings.Contains(failure, "exists") {
 		t.Errorf("a file is replaced: exit code %d, %s", code, failure)
-	}
-}
-
-// untar returns the files of an archive, without their common folder.
-func untar(t *testing.T, name string) map[string]string {
-	t.Helper()
-	file, err := os.Open(name)
-	must(t, err)
-	defer func() { _ = file.Close() }()
-	plain, err := gzip.NewReader(file)
-	must(t, err)
-	files := map[string]string{}
-	for archive := tar.NewReader(plain); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files
-		}
-		must(t, err)
-		text, err := io.ReadAll(archive)
-		must(t, err)
-		_, path, _ := strings.Cut(header.Name, "/")
-		files[path] = string(text)
 	}
 }

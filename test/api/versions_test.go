@@ -34,6 +34,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/nextrelease"
 	"example.com/nginx-operator/test/standin/kubelet"
+	"example.com/nginx-operator/test/testenv"
 )
 
 const (
@@ -62,7 +63,7 @@ func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperato
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: writes}
 	flags = append([]string{
-		"--own-namespace=" + systemNamespace, "--leader-elect=false", "--conversion-webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--own-namespace=" + testenv.SystemNamespace, "--leader-elect=false", "--conversion-webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--default-image=" + nextImage, "--instance-image=" + nextInstanceImage,
 	}, flags...)
 	command := exec.CommandContext(ctx, next.programs.Operator, flags...)

@@ -54,14 +54,9 @@ func (cp *ControlPlane) PrepareOperator(ctx context.Context) error {
 	return nil
 }
 
-// StartOperator runs the operator in this process, with its conversion webhook at the port that the
-// CRD was installed with, and waits until the webhook converts objects. The returned function stops
-// the operator.
-func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func(*manager.Options)) (func() error, error) {
-	if err := cp.PrepareOperator(ctx); err != nil {
-		return nil, err
-	}
-	options := manager.Options{
+// OperatorOptions returns the options of an operator in this process, with its conversion webhook at a port.
+func OperatorOptions(port int) manager.Options {
+	return manager.Options{
 		Version:           "test",
 		Controllers:       []string{manager.ControllerNginx, manager.ControllerBackup},
 		BackupJobs:        10,
@@ -81,6 +76,16 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 		WebhookHosts:      []string{"localhost"},
 		WebhookLifetimes:  webhookcert.Lifetimes{Serving: webhookcert.DefaultLifetime, CA: webhookcert.DefaultCALifetime},
 	}
+}
+
+// StartOperator runs the operator in this process, with its conversion webhook at the port that the
+// CRD was installed with, and waits until the webhook converts objects. The returned function stops
+// the operator.
+func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func(*manager.Options)) (func() error, error) {
+	if err := cp.PrepareOperator(ctx); err != nil {
+		return nil, err
+	}
+	options := OperatorOptions(port)
 	if change != nil {
 		change(&options)
 	}

@@ -59,10 +59,11 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// TestOneConfigAtATime: while a request is answered, others are refused.
+// TestOneConfigAtATime: while a request is answered, others are refused, before their client is looked for in the table of all
+// connections: many requests must not cost the instance manager its memory and time.
 func TestOneConfigAtATime(t *testing.T) {
-	c := newConfigs(&supervisor{})
-	c.inContainer = func(_, _ netip.AddrPort) bool { return false }
+	c, checks := newConfigs(&supervisor{}), 0
+	c.inContainer = func(_, _ netip.AddrPort) bool { checks++; return false }
 	send := func(handler http.HandlerFunc) int {
 		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:9113")))
 		request := httptest.NewRequestWithContext(ctx, http.MethodGet, instanceapi.PathConfig, nil)
@@ -74,6 +75,9 @@ func TestOneConfigAtATime(t *testing.T) {
 	if code := send(func(http.ResponseWriter, *http.Request) {
 		if code := send(c.show); code != http.StatusTooManyRequests {
 			t.Errorf("a second request gets %d", code)
+		}
+		if checks != 1 {
+			t.Errorf("%d clients were checked", checks)
 		}
 	}); code != http.StatusOK {
 		t.Errorf("the first request gets %d", code)

@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/plugin/console/page"
 	"example.com/nginx-operator/internal/plugin/edits"
+	"example.com/nginx-operator/internal/plugin/encode"
 	"example.com/nginx-operator/internal/plugin/watch"
 )
 
@@ -163,7 +163,7 @@ func decode(raw []byte, err error) (*v1alpha2.NginxOperator, error) {
 func difference(before, after *v1alpha2.NginxOperator) ([]page.Line, error) {
 	var texts [2]string
 	for i, n := range []*v1alpha2.NginxOperator{before, after} {
-		text, err := yaml.Marshal(map[string]any{"metadata": map[string]any{"annotations": n.Annotations}, "spec": n.Spec})
+		text, err := encode.YAML(map[string]any{"metadata": map[string]any{"annotations": n.Annotations}, "spec": n.Spec})
 		if err != nil {
 			return nil, err
 		}

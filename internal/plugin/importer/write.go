@@ -1,12 +1,12 @@
 package importer
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/internal/plugin/encode"
 )
 
 // Write writes the manifests as yaml or json: what other objects refer to first.
@@ -17,15 +17,10 @@ func (r *Result) Write(w io.Writer, format string) error {
 	}
 	if format == "json" {
 		list := map[string]any{"apiVersion": "v1", "kind": "List", "items": objects}
-		text, err := json.MarshalIndent(list, "", "    ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "%s\n", text)
-		return err
+		return encode.JSON(w, list, "    ")
 	}
 	for i, object := range objects {
-		text, err := yaml.Marshal(object)
+		text, err := encode.YAML(object)
 		if err != nil {
 			return err
 		}

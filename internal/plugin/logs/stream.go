@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -39,25 +42,20 @@ type Options struct {
 
 // Show calls show with each line, in the order of the times, and warn with what is missing.
 func Show(ctx context.Context, c rest.Interface, o Options, pods []corev1.Pod, show func(Line) error, warn func(string)) error {
-	s := &streams{client: c, options: o, lines: make(chan Line, 1000), warn: warn, open: map[string]bool{}}
+	s := &streams{client: c, options: o, warn: warn, pods: map[types.UID]*podLog{}}
 	ctx, stop := context.WithCancel(ctx)
+	defer s.reading.Wait()
 	defer stop()
-	for i := range pods {
-		s.start(ctx, &pods[i], false)
-	}
+	merge := s.mergeEnding
 	if o.Follow {
-		s.reading.Go(func() { s.follow(ctx) })
+		merge = s.mergeFollowed
 	}
-	go func() {
-		s.reading.Wait()
-		close(s.lines)
-	}()
-	if err := s.merge(show); err != nil {
+	if err := merge(ctx, pods, show); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.open) > 0 && s.failed == len(s.open) {
+	if len(s.pods) > 0 && s.failed == len(s.pods) {
 		return fmt.Errorf("no log can be read: %w", s.why)
 	}
 	return nil
@@ -67,59 +65,85 @@ func Show(ctx context.Context, c rest.Interface, o Options, pods []corev1.Pod, s
 type streams struct {
 	client  rest.Interface
 	options Options
-	lines   chan Line
 	warn    func(string)
 	reading sync.WaitGroup
 
 	mu sync.Mutex
-	// open has the containers that are, or were, read: by the UID of the pod and the number of restarts.
-	open map[string]bool
+	// pods are those whose logs are, or were, read.
+	pods map[types.UID]*podLog
 	// failed is how many of them could not be read, and why is why the last one could not.
 	failed int
 	why    error
 }
 
-// merge shows the lines until all streams have ended.
-func (s *streams) merge(show func(Line) error) error {
+// podLog is the log of a pod. Its last line is only used by the one that reads it.
+type podLog struct {
+	reading bool
+	// restarts is how often nginx had been restarted when the reading began.
+	restarts int32
+	// last is the time of the last line.
+	last time.Time
+}
+
+// ahead is how many lines of each pod are read before they are shown.
+const ahead = 64
+
+// mergeEnding shows the lines of logs that end, in one order from the first line to the last.
+func (s *streams) mergeEnding(ctx context.Context, pods []corev1.Pod, show func(Line) error) error {
+	var logs []<-chan Line
+	for i := range pods {
+		lines := make(chan Line, ahead)
+		if s.start(ctx, &pods[i], false, lines, func() { close(lines) }) {
+			logs = append(logs, lines)
+		}
+	}
+	return mergeSorted(logs, show)
+}
+
+// mergeFollowed shows lines as they come, until all streams have ended.
+func (s *streams) mergeFollowed(ctx context.Context, pods []corev1.Pod, show func(Line) error) error {
+	lines := make(chan Line, 1000)
+	for i := range pods {
+		s.start(ctx, &pods[i], false, lines, func() {})
+	}
+	s.reading.Go(func() { s.follow(ctx, lines) })
+	go func() {
+		s.reading.Wait()
+		close(lines)
+	}()
 	m := &merger{}
 	ticks := time.NewTicker(window / 3)
 	defer ticks.Stop()
-	for {
+	for more := true; more; {
 		var ready []Line
 		var line Line
-		more := true
 		select {
-		case line, more = <-s.lines:
+		case line, more = <-lines:
 			if more {
 				m.add(line, time.Now())
 				continue
 			}
 			ready = m.take(time.Now(), true)
 		case <-ticks.C:
-			// Logs that end are shown in one order from the first line to the last.
-			if s.options.Follow {
-				ready = m.take(time.Now(), false)
-			}
+			ready = m.take(time.Now(), false)
 		}
 		for _, line := range ready {
 			if err := show(line); err != nil {
 				return err
 			}
 		}
-		if !more {
-			return nil
-		}
 	}
+	return nil
 }
 
 // follow starts to read the logs of pods that come, and of containers that start again.
-func (s *streams) follow(ctx context.Context) {
+func (s *streams) follow(ctx context.Context, into chan<- Line) {
 	selected := watch.Resource{
 		Path: "/api/v1/namespaces/" + s.options.Namespace + "/pods", Labels: naming.Selector(s.options.Application).String(),
 	}
 	err := watch.Follow(ctx, s.client, selected, watch.Handler[corev1.Pod]{
 		Key:    func(pod *corev1.Pod) string { return pod.Name },
-		Put:    func(pod *corev1.Pod) { s.start(ctx, pod, true) },
+		Put:    func(pod *corev1.Pod) { s.start(ctx, pod, true, into, func() {}) },
 		Gone:   func(string) {},
 		Synced: func() {},
 		Lost:   func(err error) { s.warn("pods that come are not followed for the moment: " + err.Error()) },
@@ -129,54 +153,85 @@ func (s *streams) follow(ctx context.Context) {
 	}
 }
 
-// start reads the log of a pod's nginx, if it runs and is not read yet. late is true for pods that come later.
-func (s *streams) start(ctx context.Context, pod *corev1.Pod, late bool) {
+// start reads the log of a pod's nginx into a channel, if it runs and is not read yet, and reports whether it does. late is true
+// for pods that come later. ended is called when nothing is left to read.
+func (s *streams) start(ctx context.Context, pod *corev1.Pod, late bool, into chan<- Line, ended func()) bool {
 	if s.options.Pod != "" && pod.Name != s.options.Pod {
-		return
+		return false
 	}
 	restarts, started := containerOf(pod)
 	if !started && !s.options.Previous {
-		return
+		return false
 	}
-	key := fmt.Sprint(pod.UID, restarts)
-	s.mu.Lock()
-	known := s.open[key]
-	s.open[key] = true
-	s.mu.Unlock()
-	if known {
-		return
+	log := s.begin(pod, restarts)
+	if log == nil {
+		return false
 	}
 	name := pod.Name
 	s.reading.Go(func() {
-		if err := s.readAll(ctx, name, late); err != nil && ctx.Err() == nil {
-			s.warn(fmt.Sprintf("the log of pod %s cannot be read: %v", name, err))
-			s.mu.Lock()
+		defer ended()
+		err := s.readAll(ctx, name, late, log, into)
+		s.mu.Lock()
+		log.reading = false
+		failed := err != nil && ctx.Err() == nil
+		if failed {
 			s.failed++
 			s.why = err
-			s.mu.Unlock()
+		}
+		s.mu.Unlock()
+		if failed {
+			s.warn(fmt.Sprintf("the log of pod %s cannot be read: %v", name, err))
 		}
 	})
+	return true
 }
 
-// readAll reads the log of a pod. While it is followed, it is read again where a connection was cut.
-func (s *streams) readAll(ctx context.Context, pod string, late bool) error {
-	last, err := s.read(ctx, pod, late, time.Time{})
-	for err == nil && s.options.Follow && ctx.Err() == nil {
+// begin returns the log of a pod to read, or nil if it is read already. While it is followed, its reader goes on with the
+// container that takes the place of one that has ended.
+func (s *streams) begin(pod *corev1.Pod, restarts int32) *podLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log, known := s.pods[pod.UID]
+	switch {
+	case !known:
+		log = &podLog{}
+		s.pods[pod.UID] = log
+	case log.reading || restarts <= log.restarts:
+		return nil
+	}
+	log.reading, log.restarts = true, restarts
+	return log
+}
+
+// reopenPause is how long to wait before a log that is followed is read again.
+const reopenPause = time.Second
+
+// readAll reads the log of a pod. While it is followed, it is read again from the last line on where a connection was cut.
+func (s *streams) readAll(ctx context.Context, pod string, late bool, log *podLog, into chan<- Line) error {
+	err := s.read(ctx, pod, late, log, into)
+	if !s.options.Follow || isRefused(err) {
+		return err
+	}
+	for {
+		if err != nil && ctx.Err() == nil {
+			s.warn(fmt.Sprintf("the log of pod %s was interrupted: %v", pod, err))
+		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(reopenPause):
 		case <-ctx.Done():
 			return nil
 		}
-		var again time.Time
 		// The pod or its container may be gone; then the watch reports what takes its place.
-		if again, err = s.read(ctx, pod, true, last); err != nil {
-			return nil //nolint:nilerr // The watch starts to read the container that takes its place.
-		}
-		if again.After(last) {
-			last = again
+		if err = s.read(ctx, pod, late, log, into); isRefused(err) {
+			return nil
 		}
 	}
-	return err
+}
+
+// isRefused reports whether the API server refuses a request, so that the same one would fail again.
+func isRefused(err error) bool {
+	answer := apierrors.APIStatus(nil)
+	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
 }
 
 // containerOf returns how often nginx of a pod was restarted, and whether it has started.
@@ -189,8 +244,8 @@ func containerOf(pod *corev1.Pod) (restarts int32, started bool) {
 	return 0, false
 }
 
-// read reads the log of a pod until it ends, and returns the time of the last line. With a time, only later lines are read.
-func (s *streams) read(ctx context.Context, pod string, late bool, after time.Time) (last time.Time, err error) {
+// read reads the log of a pod until it ends. If some of it was read before, only later lines are read.
+func (s *streams) read(ctx context.Context, pod string, late bool, log *podLog, into chan<- Line) error {
 	o := s.options
 	request := s.client.Get().AbsPath("/api/v1/namespaces", o.Namespace, "pods", pod, "log").
 		Param("container", naming.NginxContainer).Param("timestamps", "true")
@@ -200,53 +255,53 @@ func (s *streams) read(ctx context.Context, pod string, late bool, after time.Ti
 	if o.Previous {
 		request = request.Param("previous", "true")
 	}
-	if o.Tail >= 0 && !late {
+	if o.Tail >= 0 && !late && log.last.IsZero() {
 		request = request.Param("tailLines", strconv.FormatInt(o.Tail, 10))
 	}
 	switch {
-	case !after.IsZero():
-		request = request.Param("sinceTime", metav1.NewTime(after).UTC().Format(time.RFC3339))
+	case !log.last.IsZero():
+		request = request.Param("sinceTime", metav1.NewTime(log.last).UTC().Format(time.RFC3339))
 	case o.Since > 0:
 		request = request.Param("sinceTime", metav1.NewTime(time.Now().Add(-o.Since)).UTC().Format(time.RFC3339))
 	}
 	body, err := request.Stream(ctx)
 	if err != nil {
-		return after, err
+		return err
 	}
 	defer func() { _ = body.Close() }()
-	return s.scan(ctx, pod, body, after)
+	return s.scan(ctx, pod, body, log, into)
 }
 
-func (s *streams) scan(ctx context.Context, pod string, body io.Reader, after time.Time) (last time.Time, err error) {
-	reader, last := bufio.NewReaderSize(body, maxLine), after
+// scan reads lines. Those up to the last one that was read before are skipped, because the API server only knows seconds.
+func (s *streams) scan(ctx context.Context, pod string, body io.Reader, log *podLog, into chan<- Line) error {
+	reader, after := bufio.NewReaderSize(body, maxLine), log.last
 	for {
 		text, long, err := reader.ReadLine()
 		if errors.Is(err, io.EOF) {
-			return last, nil
+			return nil
 		}
 		if err != nil {
-			return last, err
+			return err
 		}
-		line := parse(pod, string(text), last)
-		// The API server only knows seconds.
-		if line.Time.After(after) {
-			if err := s.send(ctx, line); err != nil {
-				return last, err
+		line := parse(pod, string(text), log.last)
+		if after.IsZero() || line.Time.After(after) {
+			if err := s.send(ctx, line, into); err != nil {
+				return err
 			}
+			log.last = line.Time
 		}
-		last = line.Time
 		for long && err == nil {
 			_, long, err = reader.ReadLine()
 		}
 	}
 }
 
-func (s *streams) send(ctx context.Context, line Line) error {
+func (s *streams) send(ctx context.Context, line Line, into chan<- Line) error {
 	if s.options.Keep != nil && !s.options.Keep(line.Text) {
 		return nil
 	}
 	select {
-	case s.lines <- line:
+	case into <- line:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -35,8 +35,10 @@ var rules = []struct {
 	{regexp.MustCompile(`\beyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?`), Mask},
 	// The user and password of a URL.
 	{regexp.MustCompile(`\b([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s@"']+@`), "${1}" + Mask + "@"},
+	// The same in a URL that is a parameter of another one.
+	{regexp.MustCompile(`(?i)(%3A%2F%2F)[^\s"'&]+?%40`), "${1}" + Mask + "%40"},
 	// Headers with credentials.
-	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]?\s*["']?(?:(?:basic|bearer|digest|negotiate|token|aws4-hmac-sha256)\s+)?)[^\s"',;}]+`), "${1}" + Mask},
+	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]?\s*["']?(?:(?:basic|bearer|digest|negotiate|token|aws4-hmac-sha256)\s+)?)[^\s"',;}:=][^\s"',;}]*`), "${1}" + Mask},
 	{regexp.MustCompile(`(?i)\b((?:set-)?cookie["']?\s*[:=]\s*["']?)[^"'\r\n]+`), "${1}" + Mask},
 	{regexp.MustCompile(`(?i)\b((?:basic|bearer)\s+)[A-Za-z0-9+/=._~-]{8,}`), "${1}" + Mask},
 	// Directives of nginx that set such a header or variable.
@@ -67,8 +69,8 @@ var pairs = []struct {
 	pattern *regexp.Regexp
 	by      string
 }{
-	{regexp.MustCompile(`(?i)(["']?([\w.-]*` + names + `[\w.-]*)["']?\s*(?:=|:|%3D)\s*)"(?:[^"\\]|\\.)*"`), `"` + Mask + `"`},
-	{regexp.MustCompile(`(?i)(["']?([\w.-]*` + names + `[\w.-]*)["']?\s*(?:=|:|%3D)\s*)'[^']*'`), `'` + Mask + `'`},
+	{regexp.MustCompile(`(?i)(["']?([\w.-]*` + names + `[\w.-]*)["']?\s*(?:=|:|%3D)\s*)"(?:[^"\\]|\\.)+"`), `"` + Mask + `"`},
+	{regexp.MustCompile(`(?i)(["']?([\w.-]*` + names + `[\w.-]*)["']?\s*(?:=|:|%3D)\s*)'[^']+'`), `'` + Mask + `'`},
 	{regexp.MustCompile(`(?i)(([\w.-]*` + names + `[\w.-]*)(?: ?= ?|%3D))[^\s&"',;}\[\]]+`), Mask},
 	{regexp.MustCompile(`(?i)(([\w.-]*` + names + `[\w.-]*): ?)[^\s&"',;}\[\]|>][^&"',;}\[\]\r\n]*`), Mask},
 }

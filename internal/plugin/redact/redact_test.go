@@ -13,7 +13,9 @@ func TestText(t *testing.T) {
 		`GET /login?user=jo&password=` + secret + ` HTTP/1.1`,
 		`GET /cb?code=` + secret + `&state=x HTTP/1.1`,
 		`referrer: "https://jo:` + secret + `@shop.example.com/"`,
+		`GET /connect?to=postgres%3A%2F%2Fjo%3A` + secret + `%40db%2Fshop HTTP/1.1`,
 		`Authorization: Basic ` + secret,
+		`"authorization":"` + secret + `"`,
 		`authorization=Bearer ` + secret,
 		`proxy_set_header Authorization "Bearer ` + secret + `";`,
 		`proxy_set_header X-Api-Key ` + secret + `;`,
@@ -71,6 +73,9 @@ func TestOrdinaryText(t *testing.T) {
 		`secretName: site-tls`,
 		`"secretRef":{"name":"backend"}`,
 		`automountServiceAccountToken: false`,
+		`"authorization":"","agent":"curl"`,
+		`authorization="" x=1`,
+		`GET /cb?to=https%3A%2F%2Fshop.example.com%2Fcart HTTP/1.1`,
 		`default-deny-all-ingress-from-other-namespaces`,
 	} {
 		if got := Text(text); got != text {

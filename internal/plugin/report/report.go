@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/plugin/encode"
 	"example.com/nginx-operator/internal/plugin/explain"
 	"example.com/nginx-operator/internal/plugin/redact"
 	"example.com/nginx-operator/internal/plugin/screen"
@@ -234,7 +234,7 @@ func (r *run) list(ctx context.Context, folder string, kind schema.GroupVersionK
 			continue
 		}
 		Sanitize(object)
-		text, err := yaml.Marshal(object.Object)
+		text, err := encode.YAML(object.Object)
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/plugin/check"
+	"example.com/nginx-operator/internal/plugin/traffic"
 	"example.com/nginx-operator/internal/plugin/view"
 	"example.com/nginx-operator/test/golden"
 )
@@ -43,26 +44,80 @@ func applicationOf(name string, status metav1.ConditionStatus, reason, message s
 	return n
 }
 
+// listed returns applications with a traffic of so many requests a second, one in ten of which fails.
+func listed(requests float64, applications ...v1alpha2.NginxOperator) view.List {
+	found := view.List{Total: len(applications)}
+	for i := range applications {
+		item := view.Listed{Nginx: applications[i]}
+		if requests > 0 {
+			item.Traffic = &view.ApplicationTraffic{Traffic: view.Traffic{RequestsPerSecond: requests, ErrorShare: 0.1, P50: 0.002, P99: 0.25}, Pods: 2, Answering: 2 - i%2}
+		}
+		found.Items = append(found.Items, item)
+	}
+	view.ListOrder[0].Sort(found.Items, view.ListedByName)
+	return found
+}
+
 func TestList(t *testing.T) {
 	stale := applicationOf("stale", metav1.ConditionTrue, "Ready", "")
 	stale.Generation = 3
-	waiting := applicationOf("waiting", metav1.ConditionTrue, "Ready", "")
+	waiting := applicationOf("waiting", metav1.ConditionFalse, "WaitingForGate", "")
 	waiting.Status.WaitingRollout = &v1alpha2.WaitingRollout{Gates: []string{"backup"}}
+	suspended := applicationOf("suspended", metav1.ConditionTrue, "Ready", "")
+	suspended.Spec.Suspend = new(true)
 	all := []v1alpha2.NginxOperator{
-		applicationOf("a", metav1.ConditionTrue, "Ready", ""), waiting, stale,
-		applicationOf("z", metav1.ConditionFalse, "ConfigRejected", ""),
+		applicationOf("a", metav1.ConditionTrue, "Ready", ""), suspended, waiting, stale,
+		applicationOf("z", metav1.ConditionFalse, "ConfigRejected", "nginx refuses it\x1b[31m"),
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "new", CreationTimestamp: ago(time.Second)}},
 	}
+	measured := listed(12.34, all...)
+	measured.Measured, measured.LeftOut, measured.MostPods = true, 7, 12
+	measured.Items[1].Traffic = nil
+	refused := listed(0, all[0])
+	refused.Measured, refused.Forbidden = true, []string{"pods/proxy"}
 	var out strings.Builder
-	for _, namespaces := range []bool{true, false} {
-		if err := printerTo(&out).List(all, namespaces); err != nil {
+	for _, tt := range []struct {
+		found            view.List
+		namespaces, wide bool
+	}{
+		{listed(0, all...), true, false}, {listed(0, all...), false, true}, {measured, true, false}, {refused, false, false},
+		{view.List{}, false, false}, {view.List{Total: 3}, false, false},
+	} {
+		p := printerTo(&out)
+		p.Wide = tt.wide
+		if err := p.List(tt.found, tt.namespaces); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := printerTo(&out).List(nil, false); err != nil {
-		t.Fatal(err)
+		out.WriteString("\n")
 	}
 	golden.Compare(t, "testdata/list.txt", out.String())
+}
+
+// TestTop: applications, pods and server blocks with what they do, and what is missing.
+func TestTop(t *testing.T) {
+	fast := 0.002
+	loads := func(name string) []view.Load {
+		return []view.Load{
+			{Namespace: "shop", Name: name + "-1\x1b[31m", Pods: 2, Answering: 1, Rates: traffic.Rates{Requests: 120, Errors: 6, P50: &fast, P99: &fast}, Connections: 3, Memory: 5 << 20},
+			{Namespace: "shop", Name: name + "-2", Pods: 1},
+		}
+	}
+	var out strings.Builder
+	for _, top := range []view.Top{
+		{Applications: loads("web"), Total: 3}, {Applications: loads("web"), Total: 3, LeftOut: 9, MostPods: 3}, {Total: 3}, {}, {LeftOut: 1, MostPods: 1},
+	} {
+		if err := printerTo(&out).TopApplications(top, true); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("\n")
+	}
+	for _, top := range []view.Top{{Pods: loads("pod"), Servers: loads("server"), Total: 2}, {Total: 2}, {}} {
+		if err := printerTo(&out).TopPods(top); err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("\n")
+	}
+	golden.Compare(t, "testdata/top.txt", out.String())
 }
 
 func TestStatus(t *testing.T) {

@@ -7,29 +7,41 @@ import (
 )
 
 // TopApplications shows what applications do.
-func (p Printer) TopApplications(loads []view.Load, namespaces bool) error {
-	if len(loads) == 0 {
+func (p Printer) TopApplications(top view.Top, namespaces bool) error {
+	switch {
+	case top.Total == 0 && top.LeftOut == 0:
 		return p.printf("No pods found: kubectl nginx top -A shows those of all namespaces.")
+	case len(top.Applications) == 0:
+		if err := p.printf("None of the applications matches."); err != nil {
+			return err
+		}
+		return p.leftOut(top.LeftOut, top.MostPods)
 	}
 	header := []string{"NAME", "PODS", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY"}
 	if namespaces {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
 	t := p.table(header...)
-	for _, l := range loads {
+	for _, l := range top.Applications {
 		row := append([]string{l.Name, fmt.Sprintf("%d/%d", l.Answering, l.Pods)}, loadCells(l)...)
 		if namespaces {
 			row = append([]string{l.Namespace}, row...)
 		}
 		t.row(row...)
 	}
-	return t.print()
+	if err := t.print(); err != nil {
+		return err
+	}
+	return p.leftOut(top.LeftOut, top.MostPods)
 }
 
 // TopPods shows what the pods of an application do, and its server blocks.
 func (p Printer) TopPods(top view.Top) error {
-	if len(top.Pods) == 0 {
+	switch {
+	case top.Total == 0:
 		return p.printf("The application has no pods.")
+	case len(top.Pods) == 0 && len(top.Servers) == 0:
+		return p.printf("None of %d pods matches.", top.Total)
 	}
 	t := p.table("POD", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY")
 	for _, l := range top.Pods {
@@ -53,11 +65,7 @@ func (p Printer) TopPods(top view.Top) error {
 }
 
 func loadCells(l view.Load) []string {
-	errors := 0.0
-	if l.Requests > 0 {
-		errors = l.Errors / l.Requests
-	}
-	return []string{rate(l.Requests), share(errors), latencyOf(l.P50), latencyOf(l.P99), fmt.Sprintf("%.0f", l.Connections), fmt.Sprintf("%.0fMi", l.Memory/(1<<20))}
+	return []string{rate(l.Requests), share(l.ErrorShare()), latencyOf(l.P50), latencyOf(l.P99), fmt.Sprintf("%.0f", l.Connections), fmt.Sprintf("%.0fMi", l.Memory/(1<<20))}
 }
 
 func latencyOf(seconds *float64) string {

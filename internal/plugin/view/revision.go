@@ -7,12 +7,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/internal/plugin/encode"
 )
 
 // specFile is the name under which a diff has the spec of a revision.
@@ -43,7 +43,7 @@ func contentOf(object *appsv1.ControllerRevision) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	spec, err := yaml.Marshal(data.Spec)
+	spec, err := encode.YAML(data.Spec)
 	if err != nil {
 		return Config{}, fmt.Errorf("read revision %d: %w", object.Revision, err)
 	}

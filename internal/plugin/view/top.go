@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/traffic"
 )
 
@@ -35,6 +33,11 @@ type Top struct {
 	Applications []Load `json:"applications,omitempty"`
 	Pods         []Load `json:"pods,omitempty"`
 	Servers      []Load `json:"servers,omitempty"`
+	// LeftOut is the number of applications that are not measured, because at most MostPods are.
+	LeftOut  int `json:"leftOut,omitempty"`
+	MostPods int `json:"-"`
+	// Total is how many pods are measured.
+	Total int `json:"-"`
 }
 
 // ReadTop reads what the pods of the applications do during an interval.
@@ -63,7 +66,7 @@ func sum(pods []corev1.Pod, before, after []*traffic.Pod, seconds float64) Top {
 	var top Top
 	for i := range pods {
 		pod := &pods[i]
-		of := client.ObjectKey{Namespace: pod.Namespace, Name: pod.Labels[v1alpha2.LabelNginxOperator]}
+		of := applicationKey(pod)
 		one := Load{Namespace: pod.Namespace, Name: pod.Name, Pods: 1, seconds: seconds}
 		if after[i] != nil {
 			one.Answering, one.Connections, one.Memory = 1, after[i].Connections, after[i].Memory
@@ -100,7 +103,5 @@ func finish(loads []Load) {
 	for i := range loads {
 		loads[i].Rates = loads[i].counts.Over(loads[i].seconds)
 	}
-	slices.SortFunc(loads, func(a, b Load) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	TopOrder[0].Sort(loads, LoadByName)
 }

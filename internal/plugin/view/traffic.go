@@ -37,7 +37,22 @@ const (
 
 // readTraffic reads the traffic of pods.
 func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (map[string]Traffic, error) {
-	answers, err := each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (*instanceapi.RequestWindow, error) {
+	windows, err := readWindows(ctx, measurer, pods)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]Traffic{}
+	for i, w := range windows {
+		if w != nil {
+			found[pods[i].Name] = trafficOf(w)
+		}
+	}
+	return found, nil
+}
+
+// readWindows reads what pods have served in the last minute, in their order; nil: a pod does not answer.
+func readWindows(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]*instanceapi.RequestWindow, error) {
+	return each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (*instanceapi.RequestWindow, error) {
 		text, err := measure(ctx, measurer, pod, instanceapi.PathRequests, map[string]string{instanceapi.ParameterSeconds: strconv.Itoa(window)})
 		if text == nil || err != nil {
 			return nil, err
@@ -48,16 +63,6 @@ func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (map
 		}
 		return &found, nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]Traffic{}
-	for i, w := range answers {
-		if w != nil {
-			found[pods[i].Name] = trafficOf(w)
-		}
-	}
-	return found, nil
 }
 
 func trafficOf(w *instanceapi.RequestWindow) Traffic {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -40,48 +39,32 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
 	metrics.Registry = registry{metrics.Registry}
+	testenv.Main(m, setUp)
+}
+
+func setUp(ctx context.Context, started *testenv.ControlPlane, _ string) (func() error, error) {
+	plane, kube = started, started.Client
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"} {
 		if err := os.Setenv(name, value); err != nil {
-			return 1, err
+			return nil, err
 		}
 	}
 	if err := flag.Set("test.parallel", atATime); err != nil {
-		return 1, err
+		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "nginx-operator-backup-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if plane, err = testenv.Start(dir); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	kube = plane.Client
-	ctx, cancel := context.WithCancel(context.Background())
 	if err := plane.InstallCRD(ctx, 0); err != nil {
-		cancel()
-		return 1, err
+		return nil, err
 	}
 	nodes = standin.New(kube, standInPause)
+	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- nodes.Run(ctx) }()
-	defer func() {
+	go func() { ended <- nodes.Run(running) }()
+	return func() error {
 		cancel()
-		err = errors.Join(err, <-ended)
-	}()
-	return m.Run(), nil
+		return <-ended
+	}, nil
 }
 
 // registry registers the metrics of many operators in one process. They are not read here.

@@ -6,10 +6,7 @@ package hostile
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -35,32 +32,18 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	ctrl.SetLogger(zap.New(zap.WriteTo(logged), zap.UseDevMode(false)))
+	testenv.Main(m, setUp)
 }
 
-func run(m *testing.M) (code int, err error) {
-	ctrl.SetLogger(zap.New(zap.WriteTo(logged), zap.UseDevMode(false)))
-	dir, err := os.MkdirTemp("", "nginx-operator-hostile-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if plane, err = testenv.Start(dir); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
+func setUp(ctx context.Context, started *testenv.ControlPlane, _ string) (func() error, error) {
+	plane = started
 	port, err := testenv.FreePort()
 	if err != nil {
-		return 1, err
+		return nil, err
 	}
-	ctx := context.Background()
 	if err := plane.InstallCRD(ctx, port); err != nil {
-		return 1, err
+		return nil, err
 	}
 	for _, definition := range []func() (*apiextensionsv1.CustomResourceDefinition, error){external.HTTPRoutes, external.Certificates} {
 		crd, err := definition()
@@ -68,20 +51,14 @@ func run(m *testing.M) (code int, err error) {
 			err = external.Install(ctx, plane.Client, plane.Config, crd)
 		}
 		if err != nil {
-			return 1, err
+			return nil, err
 		}
 	}
 	plane.Config = writes.watch(plane.Config)
-	stop, err := plane.StartOperator(ctx, port, func(o *manager.Options) {
+	return plane.StartOperator(ctx, port, func(o *manager.Options) {
 		o.Concurrency = 16
 		o.Controllers = []string{manager.ControllerNginx, manager.ControllerBackup, manager.ControllerCache}
 	})
-	if err != nil {
-		return 1, err
-	}
-	code = m.Run()
-	// An operator that has crashed meanwhile returns its error here.
-	return code, stop()
 }
 
 // recorder records what the operator writes.

@@ -5,9 +5,6 @@ package install
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -39,33 +36,16 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "nginx-operator-install-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if plane, err = testenv.Start(dir); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	kube = plane.Client
-	// It empties namespaces that are deleted.
-	manager, err := plane.StartControllerManager(dir, "namespace-controller", "garbage-collector-controller")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, manager.Stop()) }()
-	return m.Run(), nil
+	testenv.Main(m, func(_ context.Context, started *testenv.ControlPlane, dir string) (func() error, error) {
+		plane, kube = started, started.Client
+		// It empties namespaces that are deleted.
+		manager, err := plane.StartControllerManager(dir, "namespace-controller", "garbage-collector-controller")
+		if err != nil {
+			return nil, err
+		}
+		return manager.Stop, nil
+	})
 }
 
 func must(t *testing.T, err error) {

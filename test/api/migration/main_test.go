@@ -4,9 +4,6 @@ package migration
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -26,38 +23,16 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
-	dir, err := os.MkdirTemp("", "nginx-operator-migration-")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if plane, err = testenv.Start(dir); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	kube = plane.Client
-	port, err := testenv.FreePort()
-	if err != nil {
-		return 1, err
-	}
-	ctx := context.Background()
-	if err := plane.InstallCRD(ctx, port); err != nil {
-		return 1, err
-	}
-	stop, err := plane.StartOperator(ctx, port, nil)
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	return m.Run(), nil
+	testenv.Main(m, func(ctx context.Context, started *testenv.ControlPlane, _ string) (func() error, error) {
+		plane, kube = started, started.Client
+		port, err := testenv.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		if err := plane.InstallCRD(ctx, port); err != nil {
+			return nil, err
+		}
+		return plane.StartOperator(ctx, port, nil)
+	})
 }

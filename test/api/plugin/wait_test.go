@@ -1,0 +1,112 @@
+package plugin
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// when is a writer that does something once a text has been printed.
+type when struct {
+	text string
+	do   func()
+
+	printed strings.Builder
+	once    sync.Once
+}
+
+// Write implements io.Writer. The command goes on when do has returned.
+func (w *when) Write(text []byte) (int, error) {
+	w.printed.Write(text)
+	if strings.Contains(w.printed.String(), w.text) {
+		w.once.Do(w.do)
+	}
+	return len(text), nil
+}
+
+// TestWaitForApplication: --wait ends when the application is ready, and when it is deleted, before or while it is watched.
+func TestWaitForApplication(t *testing.T) {
+	namespace := newNamespace(t)
+	for name, tt := range map[string]struct {
+		// after is what has been printed when something happens.
+		after string
+		do    func(t *testing.T, nginx *v1alpha2.NginxOperator)
+		code  int
+		says  string
+	}{
+		"becomes-ready": {"waiting for pods", func(t *testing.T, nginx *v1alpha2.NginxOperator) { report(t, nginx, metav1.ConditionTrue, "") }, 0, ": ready"},
+		"deleted-first": {"scaled to 3 pods", remove, 1, "was deleted meanwhile"},
+		"deleted-later": {"waiting for pods", remove, 1, "was deleted meanwhile"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nginx := create(t, namespace, name, metav1.ConditionTrue, "")
+			reported := &when{text: "scaled to 3 pods", do: func() {
+				if tt.after != "scaled to 3 pods" {
+					report(t, nginx, metav1.ConditionFalse, "waiting for pods")
+				}
+			}}
+			happens := &when{text: tt.after, do: func() { tt.do(t, nginx) }}
+			run(t, plane.Kubeconfig, io.MultiWriter(reported, happens), "scale", name, "3", "--wait", "--timeout=20s", "-n", namespace).want(t, tt.code, tt.says)
+		})
+	}
+}
+
+func remove(t *testing.T, nginx *v1alpha2.NginxOperator) {
+	t.Helper()
+	must(t, kube.Delete(t.Context(), nginx))
+}
+
+// TestWaitForBackup: --wait ends with a failure that is final, and goes on after one that is not.
+func TestWaitForBackup(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reasons []string
+		code    int
+		says    string
+	}{
+		"final":      {[]string{backupv1alpha1.ReasonDestinationInvalid}, 2, "cannot be completed: see above"},
+		"then final": {[]string{"StoreUnavailable", backupv1alpha1.ReasonConflict}, 2, "cannot be completed: see above"},
+		"then done":  {[]string{"StoreUnavailable", "Completed"}, 0, "Completed: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace, next := newNamespace(t), 0
+			create(t, namespace, "web", metav1.ConditionTrue, "")
+			step := func() {
+				reportBackup(t, namespace, tt.reasons[next])
+				next++
+			}
+			created, failed := &when{text: " created", do: step}, &when{text: "StoreUnavailable", do: step}
+			command := strings.Fields("backup web --destination=pvc://backups --wait --timeout=20s -n " + namespace)
+			run(t, plane.Kubeconfig, io.MultiWriter(created, failed), command...).want(t, tt.code, tt.says)
+		})
+	}
+}
+
+// reportBackup sets the condition Completed of the only backup of a namespace.
+func reportBackup(t *testing.T, namespace, reason string) {
+	t.Helper()
+	backups := &backupv1alpha1.NginxBackupList{}
+	must(t, kube.List(t.Context(), backups, client.InNamespace(namespace)))
+	status := metav1.ConditionFalse
+	if reason == "Completed" {
+		status = metav1.ConditionTrue
+	}
+	backup := &backups.Items[0]
+	backup.Status.Conditions = []metav1.Condition{{
+		Type: backupv1alpha1.ConditionCompleted, Status: status, Reason: reason, Message: "the store says so", LastTransitionTime: metav1.Now(), ObservedGeneration: backup.Generation,
+	}}
+	must(t, kube.Status().Update(t.Context(), backup))
+}
+
+// TestWaitTimeout: a wait ends after its time, with the exit code of an application that is not ready.
+func TestWaitTimeout(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, namespace, "web", metav1.ConditionTrue, "")
+	kubectlNginx(t, "scale web 3 --wait --timeout=2s -n "+namespace).want(t, 2, "not ready in time: see kubectl nginx status web")
+}
