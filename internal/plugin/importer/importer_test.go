@@ -131,3 +131,45 @@ func TestRoot(t *testing.T) {
 		})
 	}
 }
+
+// TestScratch: nginx creates a folder that it writes to, but none around it.
+func TestScratch(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/tmp/body":                     "/tmp/body",
+		"/var/cache/nginx/proxy/":       "/var/cache/nginx/proxy/",
+		"/run/openresty/body":           "/var/cache/nginx/run-openresty-body",
+		"/var/cache/nginx/shop/proxy":   "/var/cache/nginx/var-cache-nginx-shop-proxy",
+		"/tmp":                          "/tmp",
+		"/usr/share/nginx/temp/../body": "/var/cache/nginx/usr-share-nginx-body",
+	} {
+		t.Run(dir, func(t *testing.T) {
+			source := Map{"/etc/nginx/nginx.conf": "events {} http { client_body_temp_path " + dir + "; }"}
+			result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(result.Applications[0].Spec.Config.Files["nginx.conf"])
+			if want := "client_body_temp_path " + want + ";"; !strings.Contains(text, want) {
+				t.Errorf("the import is\n%s\nwant %s", text, want)
+			}
+		})
+	}
+}
+
+// TestSocketFolder: a socket in a folder that the pods lack is named.
+func TestSocketFolder(t *testing.T) {
+	for socket, noted := range map[string]bool{"unix:/run/shop.sock": false, "unix:/run/shop/nginx.sock": true, "unix:/srv/nginx.sock": true} {
+		source := Map{"/etc/nginx/nginx.conf": "events {} http { server { listen " + socket + "; } }"}
+		result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, i := range result.Review.Items {
+			found = found || strings.Contains(i.Note, "nginx cannot create a socket there")
+		}
+		if found != noted {
+			t.Errorf("%s: noted %v, want %v", socket, found, noted)
+		}
+	}
+}
