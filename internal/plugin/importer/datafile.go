@@ -21,8 +21,15 @@ func fileRules() map[string]rule {
 		table[name] = dataFile(0, false)
 	}
 	table["set_by_lua_file"] = dataFile(1, false)
-	table["js_import"] = scriptImport
-	for _, name := range []string{"geoip_country", "geoip_city", "geoip_org", "geoip2", "lua_package_path", "lua_package_cpath", "js_path", "perl_modules", "perl_require",
+	table["js_import"] = func(c *conf, v visit) (Outcome, string) {
+		c.scripts = append(c.scripts, v)
+		return Carried, ""
+	}
+	table["js_path"] = func(c *conf, v visit) (Outcome, string) {
+		c.scriptDirs = append(c.scriptDirs, v.arg(0))
+		return Carried, "the scripts of js_import that the input has are files of the configuration; other files have to be in spec.image or podTemplate.volumes"
+	}
+	for _, name := range []string{"geoip_country", "geoip_city", "geoip_org", "geoip2", "lua_package_path", "lua_package_cpath", "perl_modules", "perl_require",
 		"modsecurity_rules_file", "passenger_root", "pagespeed"} {
 		table[name] = func(c *conf, v visit) (Outcome, string) {
 			if c.inPod(v.arg(0)) {
@@ -36,16 +43,14 @@ func fileRules() map[string]rule {
 
 // dataFile returns the rule for a directive that names a file in an argument.
 func dataFile(arg int, secret bool) rule {
-	return func(c *conf, v visit) (Outcome, string) { return c.dataFile(v, arg, v.arg(arg), secret) }
+	return func(c *conf, v visit) (Outcome, string) {
+		return c.dataFile(v.arg(arg), secret, func(word string) { v.replaceArg(arg, word) })
+	}
 }
 
-// scriptImport handles `js_import [name from] file`.
-func scriptImport(c *conf, v visit) (Outcome, string) {
-	return c.dataFile(v, len(v.Args)-1, v.arg(len(v.Args)-1), false)
-}
-
-// dataFile makes a file that is no secret a file of the application. The others come from a Secret.
-func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, string) {
+// dataFile makes a file that is no secret a file of the application. The others come from a Secret. replace replaces the name
+// in the configuration.
+func (c *conf) dataFile(name string, secret bool, replace func(word string)) (Outcome, string) {
 	located := locatePath(name)
 	switch {
 	case isNoFile(name):
@@ -54,7 +59,7 @@ func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, st
 		return Carried, "the path has variables: mount its files with podTemplate.volumes"
 	case c.inPod(located):
 		if !path.IsAbs(name) {
-			v.replaceArg(arg, located)
+			replace(located)
 		}
 		return Carried, "a mounted volume has the file"
 	}
@@ -64,12 +69,12 @@ func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, st
 		return NotCarried, err.Error()
 	case f == nil:
 		inPod := c.secretFile(name)
-		v.replaceArg(arg, inPod)
+		replace(inPod)
 		return Changed, "the file comes from a Secret: " + inPod
 	case f.name == name:
 		return Carried, "the file is one of the configuration"
 	}
-	v.replaceArg(arg, f.name)
+	replace(f.name)
 	return Changed, "the file is one of the configuration: " + f.name
 }
 

@@ -173,3 +173,40 @@ func TestSocketFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestScripts: a script is found in the folders of js_path, and its module keeps its name.
+func TestScripts(t *testing.T) {
+	source := Map{
+		"/etc/nginx/nginx.conf": `load_module modules/ngx_http_js_module.so;
+events {}
+http {
+    js_import utils.js;
+    js_import main from http/hello.js;
+    js_import local.js;
+    js_path "/etc/nginx/njs/";
+    server { listen 80; location / { js_content main.hello; } }
+}
+`,
+		"/etc/nginx/njs/utils.js":      "export default {};",
+		"/etc/nginx/njs/http/hello.js": "import fs from 'fs';\nimport words from 'words.js';\nexport default {};",
+		"/etc/nginx/local.js":          "export default {};",
+	}
+	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := result.Applications[0].Spec.Config.Files
+	for _, want := range []string{"js_import utils from njs-utils.js;", "js_import main from njs-http-hello.js;", "js_import local.js;"} {
+		if !strings.Contains(string(files["nginx.conf"]), want) {
+			t.Errorf("the import has no %q:\n%s", want, files["nginx.conf"])
+		}
+	}
+	for _, name := range []string{"njs-utils.js", "njs-http-hello.js", "local.js"} {
+		if files[name] == "" {
+			t.Errorf("there is no file %s", name)
+		}
+	}
+	if steps := strings.Join(result.Review.Steps, "\n"); !strings.Contains(steps, "njs/http/hello.js imports words.js") || strings.Contains(steps, "imports fs") {
+		t.Errorf("steps:\n%s", steps)
+	}
+}
