@@ -8,7 +8,7 @@ import (
 // fileRules are for directives that name a file: by name, the argument and whether it is secret.
 func fileRules() map[string]rule {
 	table := map[string]rule{}
-	for _, name := range []string{"auth_basic_user_file", "ssl_password_file", "ssl_session_ticket_key", "proxy_ssl_password_file", "grpc_ssl_password_file",
+	for _, name := range []string{"auth_basic_user_file", "ssl_session_ticket_key", "proxy_ssl_password_file", "grpc_ssl_password_file",
 		"uwsgi_ssl_password_file", "auth_jwt_key_file", "auth_digest_user_file"} {
 		table[name] = dataFile(0, true)
 	}
@@ -17,10 +17,11 @@ func fileRules() map[string]rule {
 		"lua_ssl_trusted_certificate", "xslt_stylesheet", "xml_entities",
 		"content_by_lua_file", "access_by_lua_file", "rewrite_by_lua_file", "header_filter_by_lua_file", "body_filter_by_lua_file", "log_by_lua_file",
 		"init_by_lua_file", "init_worker_by_lua_file", "server_rewrite_by_lua_file", "ssl_certificate_by_lua_file", "ssl_client_hello_by_lua_file",
-		"balancer_by_lua_file", "preread_by_lua_file", "js_include"} {
+		"balancer_by_lua_file", "preread_by_lua_file", "js_include", "js_fetch_trusted_certificate"} {
 		table[name] = dataFile(0, false)
 	}
 	table["set_by_lua_file"] = dataFile(1, false)
+	table["ssl_password_file"] = passphrases
 	table["js_import"] = func(c *conf, v visit) (Outcome, string) {
 		c.scripts = append(c.scripts, v)
 		return Carried, ""
@@ -39,6 +40,13 @@ func fileRules() map[string]rule {
 		}
 	}
 	return table
+}
+
+// passphrases removes the passphrases of keys: those of spec.tls have none.
+func passphrases(c *conf, v visit) (Outcome, string) {
+	v.replace("")
+	c.review.step("Decrypt the keys that have a passphrase of %s, before you create their Secrets: openssl pkey -in KEY -out DECRYPTED.", v.arg(0))
+	return NotCarried, "the keys of spec.tls have no passphrase: decrypt them"
 }
 
 // dataFile returns the rule for a directive that names a file in an argument.

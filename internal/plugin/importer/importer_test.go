@@ -184,19 +184,21 @@ http {
     js_import main from http/hello.js;
     js_import local.js;
     js_path "/etc/nginx/njs/";
+    js_fetch_trusted_certificate /etc/nginx/njs/ca.pem;
     server { listen 80; location / { js_content main.hello; } }
 }
 `,
 		"/etc/nginx/njs/utils.js":      "export default {};",
 		"/etc/nginx/njs/http/hello.js": "import fs from 'fs';\nimport words from 'words.js';\nexport default {};",
 		"/etc/nginx/local.js":          "export default {};",
+		"/etc/nginx/njs/ca.pem":        "-----BEGIN CERTIFICATE-----",
 	}
 	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := result.Applications[0].Spec.Config.Files
-	for _, want := range []string{"js_import utils from njs-utils.js;", "js_import main from njs-http-hello.js;", "js_import local.js;"} {
+	for _, want := range []string{"js_import utils from njs-utils.js;", "js_import main from njs-http-hello.js;", "js_import local.js;", "js_fetch_trusted_certificate njs-ca.pem;"} {
 		if !strings.Contains(string(files["nginx.conf"]), want) {
 			t.Errorf("the import has no %q:\n%s", want, files["nginx.conf"])
 		}
@@ -207,6 +209,21 @@ http {
 		}
 	}
 	if steps := strings.Join(result.Review.Steps, "\n"); !strings.Contains(steps, "njs/http/hello.js imports words.js") || strings.Contains(steps, "imports fs") {
+		t.Errorf("steps:\n%s", steps)
+	}
+}
+
+// TestPassphrases: the operator takes keys without a passphrase, so the review asks to decrypt them.
+func TestPassphrases(t *testing.T) {
+	source := Map{"/etc/nginx/nginx.conf": "events {} http { server { listen 443 ssl; ssl_password_file keys.pass; ssl_certificate a.crt; ssl_certificate_key a.key; } }"}
+	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(result.Applications[0].Spec.Config.Files["nginx.conf"]); strings.Contains(text, "ssl_password_file") {
+		t.Errorf("the import has the passphrases:\n%s", text)
+	}
+	if steps := strings.Join(result.Review.Steps, "\n"); !strings.Contains(steps, "Decrypt the keys that have a passphrase of keys.pass") {
 		t.Errorf("steps:\n%s", steps)
 	}
 }
