@@ -117,7 +117,7 @@ verify: $(CLUSTER) lint ## Check format, lint, names, links of documents, genera
 
 .PHONY: lint
 lint: ## Run the linters
-	@for module in . hack/cluster hack/cluster/components/kubernetes/volumes hack/release hack/site hack/prometheus; do \
+	@for module in . hack/cluster hack/cluster/components/kubernetes/volumes hack/release hack/site hack/casts hack/prometheus; do \
 		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
 	@echo "lint api"; $(TOOL) golangci-lint-kube-api-linter run --allow-parallel-runners --config .golangci-api.yaml ./api/...
@@ -136,6 +136,7 @@ test-unit: ## Run the unit tests
 	@cd hack/release && $(TEST_PACKAGES) -count=1 ./...
 	@cd hack/site && $(TEST_PACKAGES) -count=1 ./...
 	@cd hack/prometheus && $(TEST_PACKAGES) -count=1 ./...
+	@cd hack/casts && $(TEST_PACKAGES) ./...
 
 # How long each target is fuzzed. KEEP=… keeps that number of the smallest new inputs of each target. After BUDGET=…, no
 # further target starts.
@@ -330,6 +331,21 @@ chromium: $(CHROMIUM)
 .PHONY: screenshots
 screenshots: $(CHROMIUM) ## Take the screenshots of docs/images on the local cluster, whose operator must run
 	@E2E_SCREENSHOTS=$(CURDIR)/docs/images go test -count=1 -tags=e2e -timeout=5m -run='^TestConsoleScreenshots$$' ./test/e2e
+
+.PHONY: casts
+casts: $(CLUSTER) kubectl-nginx ## Record the terminal casts of docs/images on the local cluster, whose operator must run
+	@cd hack/casts && KUBECONFIG="$$($(CLUSTER) kubeconfig)" PATH="$(BIN):$$($(CLUSTER) envtest-assets):$$PATH" \
+		go run . --out $(CURDIR)/docs/images $(if $(ONLY),--only=$(ONLY))
+
+# The comparison takes about eight minutes on two cores for 31 repositories.
+.PHONY: importset
+importset: $(CLUSTER) ## Import every configuration below SET, and compare the answers of each that nginx runs with those of its import
+	@test -d "$(SET)" || { echo "SET=… is needed: a folder with repositories" >&2; exit 2; }
+	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
+	@go run ./hack/importset $(SET)
+	@IMPORT_SET=$(abspath $(SET)) IMPORT_SET_REPORT=$(BIN)/importset.txt INSTANCE_IMAGES=$(BIN)/images \
+		go test -count=1 -tags=instance,importset -parallel=2 -timeout=60m -run='^TestImportSet$$$(if $(ONLY),/set/$(ONLY))' ./test/instance
+	@cat $(BIN)/importset.txt
 
 .PHONY: e2e
 e2e: $(CHROMIUM)

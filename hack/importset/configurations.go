@@ -1,54 +1,26 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 
 	"example.com/nginx-operator/internal/instance/syntax"
 	"example.com/nginx-operator/internal/plugin/importer"
+	"example.com/nginx-operator/test/importset"
 )
 
 const configDir = "/etc/nginx/"
 
-var (
-	// configuration matches names of files that may be a configuration.
-	configuration = regexp.MustCompile(`\.conf(\.(sample|example|dist|default))?$|(sites-(available|enabled)|snippets|apps?|conf\.d)/[^/]*$`)
-	// template matches marks of templates of other programs.
-	template = regexp.MustCompile(`\{\{|\{%|<%|@@|__[A-Z]+__`)
-	// whole and known match directives of nginx.
-	whole = regexp.MustCompile(`(?m)^\s*(http|events)\s*\{`)
-	known = regexp.MustCompile(`(?m)^\s*(server|location|upstream|map|types)\s[^;]*\{|^\s*(listen|proxy_pass|proxy_set_header|add_header|root|ssl_protocols|ssl_certificate|gzip|fastcgi_param|fastcgi_pass|uwsgi_param|rewrite|expires|deny|charset|server_tokens|client_max_body_size)\s[^;]+;`)
-)
-
 // configurations imports the whole configurations below a folder, and then the files that none of them reads.
 func configurations(folder string, t *total) error {
-	var roots, others []string
-	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || !configuration.MatchString(filepath.ToSlash(name)) {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		switch {
-		case err != nil:
-			return err
-		case template.Match(text):
-			t.skipped++
-		case whole.Match(text):
-			roots = append(roots, name)
-		case known.Match(text):
-			others = append(others, name)
-		}
-		return nil
-	})
+	set, err := importset.Find(folder)
 	if err != nil {
 		return err
 	}
-	t.importAll(roots, others)
+	t.skipped += set.Templates
+	t.importAll(set.Whole, set.Parts)
 	return nil
 }
 
@@ -79,27 +51,23 @@ func (t *total) importFile(name string, read map[string]bool) {
 	t.count(result, source, dir, read)
 }
 
-// importPart imports a part of a configuration: as it is, or within a server or a location.
+// importPart imports a part of a configuration: as it is, or within a server.
 func (t *total) importPart(name string, read map[string]bool) {
-	dir := filepath.Dir(name)
-	for _, text := range []string{
-		"events {} http { include 'FILE'; }",
-		"events {} http { server { listen 80; include 'FILE'; } }",
-	} {
-		main := strings.ReplaceAll(text, "FILE", filepath.Base(name))
-		if strings.Contains(text, "server") != insideServer(name) {
-			continue
-		}
-		source := part{importer.Folder{Config: os.DirFS(dir)}, main}
-		result, err := importer.Config(source, []string{wrapper}, importer.Options{})
-		if err != nil {
-			t.refuse(name, err)
-			return
-		}
-		own := func(i importer.Item) bool { return configDir+i.Source == wrapper }
-		result.Review.Items = slices.DeleteFunc(result.Review.Items, own)
-		t.count(result, source, dir, read)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.refuse(name, err)
+		return
 	}
+	dir := filepath.Dir(name)
+	source := part{importer.Folder{Config: os.DirFS(dir)}, importset.Wrapper(string(text), filepath.Base(name), "")}
+	result, err := importer.Config(source, []string{wrapper}, importer.Options{})
+	if err != nil {
+		t.refuse(name, err)
+		return
+	}
+	own := func(i importer.Item) bool { return configDir+i.Source == wrapper }
+	result.Review.Items = slices.DeleteFunc(result.Review.Items, own)
+	t.count(result, source, dir, read)
 }
 
 const wrapper = configDir + "wrapper.importset"
@@ -116,20 +84,6 @@ func (p part) Read(name string) (string, error) {
 		return p.wrapper, nil
 	}
 	return p.Folder.Read(name)
-}
-
-// insideServer reports whether a file is a part of a server block.
-func insideServer(name string) bool {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return false
-	}
-	for _, d := range syntax.Scan(string(text)) {
-		if slices.Contains([]string{"server", "upstream", "map", "geo", "types", "log_format", "limit_req_zone", "proxy_cache_path"}, d.Name) {
-			return false
-		}
-	}
-	return true
 }
 
 // count adds a review, and compares it with the statements of the files that it is about.

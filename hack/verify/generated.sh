@@ -14,7 +14,7 @@ for path in "${paths[@]}"; do
 		exit 1
 	fi
 done
-for module in . hack/cluster hack/release hack/site hack/s3 hack/prometheus; do
+for module in . hack/cluster hack/release hack/site hack/casts hack/s3 hack/prometheus; do
 	(cd "$module" && go mod tidy -diff) || {
 		echo "go.mod or go.sum of $module is out of date: run 'go mod tidy' there" >&2
 		exit 1

@@ -5,6 +5,7 @@ package instance_test
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -71,10 +72,9 @@ func startOriginal(t *testing.T, image, folder string, certificate map[string]st
 		Root: environment.images[image], Command: []string{"/usr/sbin/nginx", "-c", "/etc/nginx/nginx.conf", "-e", "stderr", "-g", "daemon off;"},
 		Mounts: append(contentMount(t, folder), container.Mount{From: config, To: "/etc/nginx"}),
 	}
-	for _, to := range []string{"/var/log/nginx", "/var/lib/nginx", "/run", "/tmp"} {
+	for _, to := range []string{"/var/log/nginx", "/var/lib/nginx", "/var/cache/nginx", "/run", "/tmp"} {
 		from := filepath.Join(dir, strings.ReplaceAll(to, "/", "-"))
-		must(t, os.Mkdir(from, 0o755))
-		must(t, os.Chmod(from, 0o777|os.ModeSticky))
+		makeFolders(t, folder, to, from)
 		spec.Mounts = append(spec.Mounts, container.Mount{From: from, To: to})
 	}
 	out := &output{}
@@ -92,6 +92,23 @@ func startOriginal(t *testing.T, image, folder string, certificate map[string]st
 		return err
 	})
 	return started
+}
+
+// makeFolders makes a folder that nginx may write to, with those in it that the file folders of a case names.
+func makeFolders(t *testing.T, folder, to, from string) {
+	t.Helper()
+	names, err := os.ReadFile(filepath.Join(folder, "folders"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for _, name := range append([]string{to}, strings.Fields(string(names))...) {
+		if name != to && !strings.HasPrefix(name, to+"/") {
+			continue
+		}
+		made := from + strings.TrimPrefix(name, to)
+		must(t, os.Mkdir(made, 0o755))
+		must(t, os.Chmod(made, 0o777|os.ModeSticky))
+	}
 }
 
 // overlay copies the files of a folder over those of another one.

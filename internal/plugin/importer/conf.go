@@ -54,7 +54,10 @@ type conf struct {
 	upstreams    map[string]bool
 	secretFiles  map[string]string
 	roots        map[string]bool
-	ports        []v1alpha2.Port
+	// scripts are the js_import directives, and scriptDirs the folders of js_path.
+	scripts    []visit
+	scriptDirs []string
+	ports      []v1alpha2.Port
 }
 
 type place struct {
@@ -81,6 +84,7 @@ func (c *conf) run(main []string) error {
 	if len(c.byPath) == 0 {
 		return fmt.Errorf("%w: %s", ErrNothing, strings.Join(main, ", "))
 	}
+	c.finishScripts()
 	c.finishCertificates()
 	c.finishServers()
 	c.finishBackends()

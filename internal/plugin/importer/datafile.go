@@ -8,7 +8,7 @@ import (
 // fileRules are for directives that name a file: by name, the argument and whether it is secret.
 func fileRules() map[string]rule {
 	table := map[string]rule{}
-	for _, name := range []string{"auth_basic_user_file", "ssl_password_file", "ssl_session_ticket_key", "proxy_ssl_password_file", "grpc_ssl_password_file",
+	for _, name := range []string{"auth_basic_user_file", "ssl_session_ticket_key", "proxy_ssl_password_file", "grpc_ssl_password_file",
 		"uwsgi_ssl_password_file", "auth_jwt_key_file", "auth_digest_user_file"} {
 		table[name] = dataFile(0, true)
 	}
@@ -17,12 +17,20 @@ func fileRules() map[string]rule {
 		"lua_ssl_trusted_certificate", "xslt_stylesheet", "xml_entities",
 		"content_by_lua_file", "access_by_lua_file", "rewrite_by_lua_file", "header_filter_by_lua_file", "body_filter_by_lua_file", "log_by_lua_file",
 		"init_by_lua_file", "init_worker_by_lua_file", "server_rewrite_by_lua_file", "ssl_certificate_by_lua_file", "ssl_client_hello_by_lua_file",
-		"balancer_by_lua_file", "preread_by_lua_file", "js_include"} {
+		"balancer_by_lua_file", "preread_by_lua_file", "js_include", "js_fetch_trusted_certificate"} {
 		table[name] = dataFile(0, false)
 	}
 	table["set_by_lua_file"] = dataFile(1, false)
-	table["js_import"] = scriptImport
-	for _, name := range []string{"geoip_country", "geoip_city", "geoip_org", "geoip2", "lua_package_path", "lua_package_cpath", "js_path", "perl_modules", "perl_require",
+	table["ssl_password_file"] = passphrases
+	table["js_import"] = func(c *conf, v visit) (Outcome, string) {
+		c.scripts = append(c.scripts, v)
+		return Carried, ""
+	}
+	table["js_path"] = func(c *conf, v visit) (Outcome, string) {
+		c.scriptDirs = append(c.scriptDirs, v.arg(0))
+		return Carried, "the scripts of js_import that the input has are files of the configuration; other files have to be in spec.image or podTemplate.volumes"
+	}
+	for _, name := range []string{"geoip_country", "geoip_city", "geoip_org", "geoip2", "lua_package_path", "lua_package_cpath", "perl_modules", "perl_require",
 		"modsecurity_rules_file", "passenger_root", "pagespeed"} {
 		table[name] = func(c *conf, v visit) (Outcome, string) {
 			if c.inPod(v.arg(0)) {
@@ -34,18 +42,23 @@ func fileRules() map[string]rule {
 	return table
 }
 
+// passphrases removes the passphrases of keys: those of spec.tls have none.
+func passphrases(c *conf, v visit) (Outcome, string) {
+	v.replace("")
+	c.review.step("Decrypt the keys that have a passphrase of %s, before you create their Secrets: openssl pkey -in KEY -out DECRYPTED.", v.arg(0))
+	return NotCarried, "the keys of spec.tls have no passphrase: decrypt them"
+}
+
 // dataFile returns the rule for a directive that names a file in an argument.
 func dataFile(arg int, secret bool) rule {
-	return func(c *conf, v visit) (Outcome, string) { return c.dataFile(v, arg, v.arg(arg), secret) }
+	return func(c *conf, v visit) (Outcome, string) {
+		return c.dataFile(v.arg(arg), secret, func(word string) { v.replaceArg(arg, word) })
+	}
 }
 
-// scriptImport handles `js_import [name from] file`.
-func scriptImport(c *conf, v visit) (Outcome, string) {
-	return c.dataFile(v, len(v.Args)-1, v.arg(len(v.Args)-1), false)
-}
-
-// dataFile makes a file that is no secret a file of the application. The others come from a Secret.
-func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, string) {
+// dataFile makes a file that is no secret a file of the application. The others come from a Secret. replace replaces the name
+// in the configuration.
+func (c *conf) dataFile(name string, secret bool, replace func(word string)) (Outcome, string) {
 	located := locatePath(name)
 	switch {
 	case isNoFile(name):
@@ -54,7 +67,7 @@ func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, st
 		return Carried, "the path has variables: mount its files with podTemplate.volumes"
 	case c.inPod(located):
 		if !path.IsAbs(name) {
-			v.replaceArg(arg, located)
+			replace(located)
 		}
 		return Carried, "a mounted volume has the file"
 	}
@@ -64,12 +77,12 @@ func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, st
 		return NotCarried, err.Error()
 	case f == nil:
 		inPod := c.secretFile(name)
-		v.replaceArg(arg, inPod)
+		replace(inPod)
 		return Changed, "the file comes from a Secret: " + inPod
 	case f.name == name:
 		return Carried, "the file is one of the configuration"
 	}
-	v.replaceArg(arg, f.name)
+	replace(f.name)
 	return Changed, "the file is one of the configuration: " + f.name
 }
 

@@ -131,3 +131,99 @@ func TestRoot(t *testing.T) {
 		})
 	}
 }
+
+// TestScratch: nginx creates a folder that it writes to, but none around it.
+func TestScratch(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/tmp/body":                     "/tmp/body",
+		"/var/cache/nginx/proxy/":       "/var/cache/nginx/proxy/",
+		"/run/openresty/body":           "/var/cache/nginx/run-openresty-body",
+		"/var/cache/nginx/shop/proxy":   "/var/cache/nginx/var-cache-nginx-shop-proxy",
+		"/tmp":                          "/tmp",
+		"/usr/share/nginx/temp/../body": "/var/cache/nginx/usr-share-nginx-body",
+	} {
+		t.Run(dir, func(t *testing.T) {
+			source := Map{"/etc/nginx/nginx.conf": "events {} http { client_body_temp_path " + dir + "; }"}
+			result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(result.Applications[0].Spec.Config.Files["nginx.conf"])
+			if want := "client_body_temp_path " + want + ";"; !strings.Contains(text, want) {
+				t.Errorf("the import is\n%s\nwant %s", text, want)
+			}
+		})
+	}
+}
+
+// TestSocketFolder: a socket in a folder that the pods lack is named.
+func TestSocketFolder(t *testing.T) {
+	for socket, noted := range map[string]bool{"unix:/run/shop.sock": false, "unix:/run/shop/nginx.sock": true, "unix:/srv/nginx.sock": true} {
+		source := Map{"/etc/nginx/nginx.conf": "events {} http { server { listen " + socket + "; } }"}
+		result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, i := range result.Review.Items {
+			found = found || strings.Contains(i.Note, "nginx cannot create a socket there")
+		}
+		if found != noted {
+			t.Errorf("%s: noted %v, want %v", socket, found, noted)
+		}
+	}
+}
+
+// TestScripts: a script is found in the folders of js_path, and its module keeps its name.
+func TestScripts(t *testing.T) {
+	source := Map{
+		"/etc/nginx/nginx.conf": `load_module modules/ngx_http_js_module.so;
+events {}
+http {
+    js_import utils.js;
+    js_import main from http/hello.js;
+    js_import local.js;
+    js_path "/etc/nginx/njs/";
+    js_fetch_trusted_certificate /etc/nginx/njs/ca.pem;
+    server { listen 80; location / { js_content main.hello; } }
+}
+`,
+		"/etc/nginx/njs/utils.js":      "export default {};",
+		"/etc/nginx/njs/http/hello.js": "import fs from 'fs';\nimport words from 'words.js';\nexport default {};",
+		"/etc/nginx/local.js":          "export default {};",
+		"/etc/nginx/njs/ca.pem":        "-----BEGIN CERTIFICATE-----",
+	}
+	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := result.Applications[0].Spec.Config.Files
+	for _, want := range []string{"js_import utils from njs-utils.js;", "js_import main from njs-http-hello.js;", "js_import local.js;", "js_fetch_trusted_certificate njs-ca.pem;"} {
+		if !strings.Contains(string(files["nginx.conf"]), want) {
+			t.Errorf("the import has no %q:\n%s", want, files["nginx.conf"])
+		}
+	}
+	for _, name := range []string{"njs-utils.js", "njs-http-hello.js", "local.js"} {
+		if files[name] == "" {
+			t.Errorf("there is no file %s", name)
+		}
+	}
+	if steps := strings.Join(result.Review.Steps, "\n"); !strings.Contains(steps, "njs/http/hello.js imports words.js") || strings.Contains(steps, "imports fs") {
+		t.Errorf("steps:\n%s", steps)
+	}
+}
+
+// TestPassphrases: the operator takes keys without a passphrase, so the review asks to decrypt them.
+func TestPassphrases(t *testing.T) {
+	source := Map{"/etc/nginx/nginx.conf": "events {} http { server { listen 443 ssl; ssl_password_file keys.pass; ssl_certificate a.crt; ssl_certificate_key a.key; } }"}
+	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(result.Applications[0].Spec.Config.Files["nginx.conf"]); strings.Contains(text, "ssl_password_file") {
+		t.Errorf("the import has the passphrases:\n%s", text)
+	}
+	if steps := strings.Join(result.Review.Steps, "\n"); !strings.Contains(steps, "Decrypt the keys that have a passphrase of keys.pass") {
+		t.Errorf("steps:\n%s", steps)
+	}
+}

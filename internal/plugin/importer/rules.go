@@ -113,6 +113,9 @@ func (c *conf) dropCompression(v visit) {
 // writable are the folders in which nginx can write. They are empty when a pod starts.
 var writable = []string{"/tmp", "/run", "/var/run", "/var/cache/nginx", "/var/lib/nginx"}
 
+// creates reports whether nginx can create a file or a folder: it creates no folders around one.
+func creates(name string) bool { return slices.Contains(writable, path.Dir(path.Clean(name))) }
+
 func within(name string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") })
 }
@@ -128,10 +131,10 @@ var pathRules = map[string]rule{
 // scratch moves folders that nginx writes to where it can.
 func scratch(c *conf, v visit) (Outcome, string) {
 	dir := v.arg(0)
-	if within(path.Clean(dir), writable) || c.inPod(dir) {
+	if creates(dir) || slices.Contains(writable, path.Clean(dir)) || c.inPod(dir) {
 		return Carried, ""
 	}
-	moved := "/var/cache/nginx/" + flatName(dir)
+	moved := "/var/cache/nginx/" + flatName(path.Clean(dir))
 	v.replaceArg(0, moved)
 	return Changed, "nginx writes to a volume of the pod, which ends with it: " + v.Name + " " + moved
 }

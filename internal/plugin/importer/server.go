@@ -96,8 +96,8 @@ func (c *conf) finishServer(s *server, all *sockets) {
 func (c *conf) finishListen(s *server, v visit, own map[string]bool, all *sockets) {
 	a, ok := parseAddress(v.arg(0))
 	if !ok || a.unix {
-		if a.unix && !within(strings.TrimPrefix(a.host, "unix:"), writable) {
-			c.note(v, Carried, "nginx cannot create a socket there: use a path below /run, here and where it is used")
+		if a.unix && !creates(strings.TrimPrefix(a.host, "unix:")) {
+			c.note(v, Carried, "nginx cannot create a socket there: use a path in /run itself, here and where it is used")
 		}
 		return
 	}
