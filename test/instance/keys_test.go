@@ -287,7 +287,9 @@ server {
 		}
 		files["again.conf"] = "# again"
 		revision := p.roll(files)
-		p.until("denied", func(instanceapi.Status) bool { return strings.Contains(p.output.String(), "nginx reads its keys again") })
+		p.until("denied", func(instanceapi.Status) bool {
+			return strings.Contains(p.output.String(), "nginx reads its keys again")
+		})
 		close(denied)
 		clients.Wait()
 		p.serves(revision)
