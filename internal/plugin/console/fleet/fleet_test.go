@@ -62,6 +62,7 @@ func TestStateOf(t *testing.T) {
 		"rejected":                  {ready("False", "ConfigRejected"), false, false, NotReady},
 		"a new reason":              {ready("False", "Another"), false, false, NotReady},
 		"waiting":                   {ready("False", "WaitingForGate"), true, false, Waiting},
+		"paused":                    {ready("False", "RolloutPaused"), false, false, Waiting},
 		"waiting, and a failure":    {ready("False", "RolledBack"), true, false, Waiting},
 		"suspended":                 {ready("True", "Ready"), false, true, Suspended},
 		"suspended before a change": {ready("False", "Suspended"), false, true, Suspended},

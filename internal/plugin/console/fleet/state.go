@@ -44,7 +44,7 @@ func ConditionState(c *metav1.Condition) State {
 		return Progressing
 	}
 	switch c.Reason {
-	case v1alpha2.ReasonWaitingForGate:
+	case v1alpha2.ReasonWaitingForGate, v1alpha2.ReasonRolloutPaused:
 		return Waiting
 	case v1alpha2.ReasonSuspended:
 		return Suspended
