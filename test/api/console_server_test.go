@@ -18,12 +18,13 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/console/server"
+	"example.com/nginx-operator/test/testenv"
 )
 
 // serveConsole runs nginx-operator console before the API server until the test ends, and returns its URL.
 func serveConsole(t *testing.T) string {
 	t.Helper()
-	port, err := freePort()
+	port, err := testenv.FreePort()
 	must(t, err)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	must(t, os.WriteFile(ca, plane.Config.CAData, 0o600))
