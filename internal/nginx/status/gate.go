@@ -20,16 +20,20 @@ func waitingForGate(v *view) *verdict {
 	if closed.Waits != "" {
 		return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The rollout has not begun: "+closed.Waits)
 	}
-	gates, annotations := "gate "+closed.Names[0], make([]string, 0, len(closed.Names))
-	if len(closed.Names) > 1 {
-		gates = "gates " + strings.Join(closed.Names, ", ")
-	}
+	gates, annotations := gateNames(closed.Names), make([]string, 0, len(closed.Names))
 	for _, gate := range closed.Names {
 		annotations = append(annotations, v1alpha2.AnnotationGatePrefix+gate+"="+closed.Revision)
 	}
 	return falseVerdict(v1alpha2.ReasonWaitingForGate,
 		fmt.Sprintf("The rollout of %s waits for %s (rollout.gates); the current pods keep serving. To start it now: kubectl annotate --overwrite --namespace=%s %s %s",
 			closed.Revision, gates, v.in.Nginx.Namespace, v.resource(), strings.Join(annotations, " ")))
+}
+
+func gateNames(names []string) string {
+	if len(names) == 1 {
+		return "gate " + names[0]
+	}
+	return "gates " + strings.Join(names, ", ")
 }
 
 // resource returns the owner as the arguments of kubectl.

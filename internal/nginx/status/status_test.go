@@ -378,6 +378,9 @@ func TestConditions(t *testing.T) {
 		{"paused before it begins", func(in *Input) {
 			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, NewConfig: true}
 		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout of 5b3f has not begun, because rollout.paused is set; the current pods keep serving"},
+		{"paused before its gates", func(in *Input) {
+			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, Names: []string{"backup"}}
+		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "keep serving; then it waits for gate backup"},
 		{"a configuration paused before it begins", func(in *Input) {
 			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, NewConfig: true}
 		}, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun (rollout.paused), so nginx has not tested it"},

@@ -110,7 +110,7 @@ func rolloutPaused(v *view) *verdict {
 	var progress string
 	switch {
 	case s.Mode == revision.WaitingForGate && s.Gates.Paused:
-		progress = "The rollout of " + s.Gates.Revision + " has not begun, because rollout.paused is set; the current pods keep serving"
+		progress = "The rollout of " + s.Gates.Revision + " has not begun, because rollout.paused is set; the current pods keep serving" + afterPause(s.Gates)
 	case !s.Paused:
 		return nil
 	case s.Began != nil:
@@ -122,6 +122,14 @@ func rolloutPaused(v *view) *verdict {
 		return nil
 	}
 	return falseVerdict(v1alpha2.ReasonRolloutPaused, progress+v.heldBack())
+}
+
+// afterPause names the gates that a rollout waits for when the pause is over.
+func afterPause(g *revision.ClosedGates) string {
+	if len(g.Names) == 0 {
+		return ""
+	}
+	return "; then it waits for " + gateNames(g.Names)
 }
 
 func serveEarlier(pods int32) string {

@@ -3,6 +3,7 @@ package edits
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,7 +85,7 @@ func All() []Edit {
 				"before is kept in an annotation. Checks, readiness requests, the canary and gates are off meanwhile."},
 		{Command: "suspend", Short: "Leave the application as it is, whatever the spec declares", Change: suspend},
 		{Command: "pause", Short: "Stop the rollout where it is, and let no other begin", Change: pause},
-		{Command: "resume", Short: "End a pause or a suspension", Change: resume, Settles: true},
+		{Command: "resume", Short: "End a pause of rollouts, and a suspension", Change: resume, Settles: true},
 	}
 }
 
@@ -99,10 +100,17 @@ func scale(n Target, args []string) (string, error) {
 
 func setImage(n Target, args []string) (string, error) {
 	n.Spec.Image = &args[0]
-	return "image set to " + args[0], nil
+	done := "image set to " + args[0]
+	if pinned := n.pinnedTo(); pinned != 0 {
+		done += fmt.Sprintf("; the pods stay at revision %d until kubectl nginx unpin %s", pinned, n.Name)
+	}
+	return done, nil
 }
 
 func restart(n Target, _ []string) (string, error) {
+	if pinned := n.pinnedTo(); pinned != 0 {
+		return "", fmt.Errorf("%s is pinned to revision %d, so its pods would not be replaced: kubectl nginx unpin %s", n.Name, pinned, n.Name)
+	}
 	n.Spec.ForceRedeploy = new(time.Now().UTC().Format(time.RFC3339))
 	return "restarted", nil
 }
@@ -118,6 +126,9 @@ func rollback(n Target, args []string) (string, error) {
 	revision, err := strconv.ParseInt(args[0], 10, 64)
 	if err != nil || revision < 1 {
 		return "", fmt.Errorf("REVISION is %q: set it to a number that `kubectl nginx history %s` lists", args[0], n.Name)
+	}
+	if n.History.Numbered(revision) == nil {
+		return "", fmt.Errorf("%s has no revision %d that every pod has served: see kubectl nginx history %s", n.Name, revision, n.Name)
 	}
 	return n.pin(revision), nil
 }
@@ -148,9 +159,14 @@ func (t Target) pin(revision int64) string {
 	if t.Spec.Rollout == nil {
 		t.Spec.Rollout = &v1alpha2.Rollout{}
 	}
+	paused := t.paused()
 	// A pause would keep the pods from returning.
 	t.Spec.Rollout.ToRevision, t.Spec.Rollout.Paused = &revision, nil
-	return fmt.Sprintf("rolled back to revision %d", revision)
+	done := fmt.Sprintf("returning to revision %d", revision)
+	if paused {
+		done += "; the pause is over"
+	}
+	return done
 }
 
 func abort(n Target, _ []string) (string, error) {
@@ -160,8 +176,7 @@ func abort(n Target, _ []string) (string, error) {
 	case n.Status.Revision == 0:
 		return "", fmt.Errorf("%s has served no revision yet to which it could return", n.Name)
 	}
-	n.pin(n.Status.Revision)
-	return fmt.Sprintf("rollout stopped, returning to revision %d", n.Status.Revision), nil
+	return "rollout stopped, " + n.pin(n.Status.Revision), nil
 }
 
 // candidate returns the revision that is being rolled out; nil: none.
@@ -197,6 +212,8 @@ func promote(n Target, _ []string) (string, error) {
 	}
 	candidate := n.candidate()
 	switch {
+	case n.waits(v1alpha2.ReasonRolloutPaused):
+		return "", fmt.Errorf("the rollout of %s is paused: kubectl nginx resume %s", n.Name, n.Name)
 	case candidate != nil && candidate.Stage == history.Canary:
 		n.annotate(v1alpha2.AnnotationPromote, strconv.FormatInt(candidate.Number, 10))
 		return fmt.Sprintf("revision %d promoted", candidate.Number), nil
@@ -219,6 +236,7 @@ func unpin(n Target, _ []string) (string, error) {
 		return "", fmt.Errorf("%s is not pinned to a revision", n.Name)
 	}
 	n.Spec.Rollout.ToRevision = nil
+	n.dropEmptyRollout()
 	return "unpinned", nil
 }
 
@@ -242,15 +260,49 @@ func (t Target) paused() bool {
 	return t.Spec.Rollout != nil && ptr.Deref(t.Spec.Rollout.Paused, false)
 }
 
+// pinnedTo is rollout.toRevision; 0: it is not set.
+func (t Target) pinnedTo() int64 {
+	if t.Spec.Rollout == nil {
+		return 0
+	}
+	return ptr.Deref(t.Spec.Rollout.ToRevision, 0)
+}
+
+// heldUp returns what keeps a change of the configuration from going live until the user ends it.
+func (t Target) heldUp() error {
+	switch {
+	case ptr.Deref(t.Spec.Suspend, false):
+		return fmt.Errorf("%s is suspended, so this would not go live: kubectl nginx resume %s", t.Name, t.Name)
+	case t.paused():
+		return fmt.Errorf("rollouts of %s are paused, so this would not go live: kubectl nginx resume %s", t.Name, t.Name)
+	case t.pinnedTo() != 0:
+		return fmt.Errorf("%s is pinned to revision %d, so this would not go live: kubectl nginx unpin %s", t.Name, t.pinnedTo(), t.Name)
+	}
+	return nil
+}
+
 func resume(n Target, _ []string) (string, error) {
-	if !n.paused() && !ptr.Deref(n.Spec.Suspend, false) {
+	var ended []string
+	if n.paused() {
+		ended = append(ended, "pause")
+		n.Spec.Rollout.Paused = nil
+		n.dropEmptyRollout()
+	}
+	if ptr.Deref(n.Spec.Suspend, false) {
+		ended = append(ended, "suspension")
+		n.Spec.Suspend = nil
+	}
+	if len(ended) == 0 {
 		return "", fmt.Errorf("%s is neither paused nor suspended", n.Name)
 	}
-	n.Spec.Suspend = nil
-	if n.Spec.Rollout != nil {
-		n.Spec.Rollout.Paused = nil
+	return "resumed: end of the " + strings.Join(ended, " and of the "), nil
+}
+
+// dropEmptyRollout leaves no field without a content behind.
+func (t Target) dropEmptyRollout() {
+	if reflect.ValueOf(*t.Spec.Rollout).IsZero() {
+		t.Spec.Rollout = nil
 	}
-	return "resumed", nil
 }
 
 func approve(n Target, args []string) (string, error) {

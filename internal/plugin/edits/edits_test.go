@@ -22,6 +22,7 @@ func TestEdits(t *testing.T) {
 		return history.Revision{Number: 9, State: history.StateCandidate, Stage: stage}
 	}
 	waiting := &v1alpha2.WaitingRollout{Revision: "5b3f", Gates: []string{"backup", "review"}}
+	paused := v1alpha2.NginxOperatorStatus{Conditions: []metav1.Condition{{Type: v1alpha2.ConditionUpToDate, Reason: v1alpha2.ReasonRolloutPaused}}}
 	canaryRuns := []metav1.Condition{{Type: v1alpha2.ConditionUpToDate, Reason: v1alpha2.ReasonCanaryRunning}}
 	toRevision := func(revision int64) func(*v1alpha2.NginxOperator) {
 		return func(n *v1alpha2.NginxOperator) { n.Spec.Rollout = &v1alpha2.Rollout{ToRevision: &revision} }
@@ -41,7 +42,8 @@ func TestEdits(t *testing.T) {
 		want    func(*v1alpha2.NginxOperator)
 		fails   string
 	}{
-		"rollback to a number":         {command: "rollback 3", want: toRevision(3)},
+		"rollback to a number":         {command: "rollback 3", history: history.History{served(3, 1)}, want: toRevision(3)},
+		"rollback to none":             {command: "rollback 3", history: history.History{served(2, 1), {Number: 3, State: history.StateFailed}}, fails: "has no revision 3 that every pod has served"},
 		"rollback to the one before":   {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(5, 3), served(6, 2), served(8, 1)}, want: toRevision(6)},
 		"rollback during a rollout":    {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(7, 2), served(8, 1), candidate(history.Proving)}, want: toRevision(8)},
 		"rollback after a failed one":  {command: "rollback", status: v1alpha2.NginxOperatorStatus{Revision: 8}, history: history.History{served(7, 2), served(8, 1), {Number: 9, State: history.StateFailed}}, want: toRevision(8)},
@@ -60,6 +62,7 @@ func TestEdits(t *testing.T) {
 		"approve another gate":         {command: "approve lunch", status: v1alpha2.NginxOperatorStatus{WaitingRollout: waiting}, fails: "for backup, review"},
 		"pause":                        {command: "pause", want: func(n *v1alpha2.NginxOperator) { n.Spec.Rollout = &v1alpha2.Rollout{Paused: new(true)} }},
 		"resume what continues":        {command: "resume", fails: "neither paused nor suspended"},
+		"promote what is paused":       {command: "promote", status: paused, history: history.History{candidate(history.Canary)}, fails: "is paused: kubectl nginx resume web"},
 		"scale to too few":             {command: "scale -1", fails: "set it to a number from 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +124,73 @@ func TestMaintenance(t *testing.T) {
 	}
 }
 
+// TestHeldUp: what the user learns about changes that something else holds up, or that end it.
+func TestHeldUp(t *testing.T) {
+	pinned := v1alpha2.Rollout{ToRevision: new(int64(2))}
+	for name, tt := range map[string]struct {
+		command string
+		spec    v1alpha2.NginxOperatorSpec
+		want    string
+		left    v1alpha2.NginxOperatorSpec
+	}{
+		"restart what is pinned": {command: "restart", spec: v1alpha2.NginxOperatorSpec{Rollout: &pinned}, want: "its pods would not be replaced: kubectl nginx unpin web", left: v1alpha2.NginxOperatorSpec{Rollout: &pinned}},
+		"unpin":                  {command: "unpin", spec: v1alpha2.NginxOperatorSpec{Rollout: pinned.DeepCopy()}, want: "unpinned"},
+		"resume both":            {command: "resume", spec: v1alpha2.NginxOperatorSpec{Suspend: new(true), Rollout: &v1alpha2.Rollout{Paused: new(true)}}, want: "end of the pause and of the suspension"},
+		"resume one":             {command: "resume", spec: v1alpha2.NginxOperatorSpec{Suspend: new(true)}, want: "end of the suspension"},
+		"abort a pause": {
+			command: "abort", spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{Paused: new(true)}}, want: "returning to revision 2; the pause is over",
+			left: v1alpha2.NginxOperatorSpec{Rollout: &pinned},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: tt.spec, Status: v1alpha2.NginxOperatorStatus{Revision: 2}}
+			at := slices.IndexFunc(All(), func(e Edit) bool { return e.Command == tt.command })
+			said, err := All()[at].Change(Target{n, history.History{{Number: 3, Stage: history.Canary}}}, nil)
+			if err != nil {
+				said = err.Error()
+			}
+			if !strings.Contains(said, tt.want) {
+				t.Errorf("%q, want %q", said, tt.want)
+			}
+			if diff := cmp.Diff(tt.left, n.Spec); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMaintenanceKeepsTheDefault: the server for all other names stays the one that is declared, also one that rejects them, and
+// servers without a certificate of their own have that of the level above.
+func TestMaintenanceKeepsTheDefault(t *testing.T) {
+	n := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "https", Port: 8443}},
+		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": `
+ssl_certificate a.crt; ssl_certificate_key a.key;
+server { listen 8443 ssl; server_name a.test; }
+server { listen 8443 ssl; server_name b.test; ssl_certificate b.crt; ssl_certificate_key b.key; ssl_certificate b2.crt; ssl_certificate_key b2.key; }
+server { listen 8443 ssl default_server; ssl_reject_handshake on; }`}},
+	}}
+	maintain(t, n, "on", "")
+	if diff := cmp.Diff([]string{
+		"listen 8443 default_server ssl;", "ssl_reject_handshake on;",
+		"listen 8443 ssl;", "server_name a.test;", "ssl_certificate a.crt;", "ssl_certificate_key a.key;",
+		"listen 8443 ssl;", "server_name b.test;", "ssl_certificate b.crt;", "ssl_certificate_key b.key;", "ssl_certificate b2.crt;", "ssl_certificate_key b2.key;",
+	}, tlsLines(n)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// tlsLines returns the lines about names and certificates of a maintenance.
+func tlsLines(n *v1alpha2.NginxOperator) []string {
+	var found []string
+	for line := range strings.Lines(string(n.Spec.Config.Files[maintenanceFile])) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "listen") || strings.HasPrefix(line, "server_name") || strings.HasPrefix(line, "ssl_") {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
 // TestMaintenanceOfSeveralCertificates: each name keeps its certificate.
 func TestMaintenanceOfSeveralCertificates(t *testing.T) {
 	n := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{
@@ -134,18 +204,11 @@ server { listen 80; listen 443 ssl; server_name one.example.com; ssl_certificate
 		}},
 	}}
 	maintain(t, n, "on", "")
-	page := string(n.Spec.Config.Files[maintenanceFile])
 	want := []string{
 		"listen 80 default_server;", "listen 443 default_server ssl;", "ssl_certificate /etc/nginx/tls/one/tls.crt;", "ssl_certificate_key /etc/nginx/tls/one/tls.key;",
 		"listen 443 ssl;", "server_name two.example.com;", "ssl_certificate /etc/nginx/tls/two/tls.crt;", "ssl_certificate_key /etc/nginx/tls/two/tls.key;",
 	}
-	var got []string
-	for line := range strings.Lines(page) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "listen") || strings.HasPrefix(line, "server_name") || strings.HasPrefix(line, "ssl_") {
-			got = append(got, line)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, tlsLines(n)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -169,6 +232,8 @@ func TestNoMaintenance(t *testing.T) {
 		{v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "https", Port: 443}}, Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web"}}}, "spec.tls has none"},
 		{v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": v1alpha2.ConfigFile(strings.Repeat("#", maxBefore))}}}, "too large"},
 		{v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{Paused: new(true)}}, "rollouts of web are paused"},
+		{v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{ToRevision: new(int64(2))}}, "web is pinned to revision 2"},
+		{v1alpha2.NginxOperatorSpec{Suspend: new(true)}, "web is suspended"},
 	} {
 		maintain(t, &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: tt.spec}, "on", tt.want)
 	}

@@ -3,7 +3,6 @@ package edits
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"k8s.io/utils/ptr"
 
@@ -30,8 +29,8 @@ type beforeMaintenance struct {
 }
 
 func maintenance(n Target, args []string) (string, error) {
-	if n.paused() {
-		return "", fmt.Errorf("rollouts of %s are paused, so this would not go live: kubectl nginx resume %s", n.Name, n.Name)
+	if err := n.heldUp(); err != nil {
+		return "", err
 	}
 	switch args[0] {
 	case "on":
@@ -76,7 +75,7 @@ func beginMaintenance(n Target) (string, error) {
 		n.Spec.Rollout = &v1alpha2.Rollout{}
 	}
 	n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates = ptr.To(v1alpha2.FirstAnswersIgnore), nil, nil
-	return "in maintenance: every request is answered with 503", nil
+	return "maintenance begins: every request gets 503 as soon as the pods have loaded the configuration", nil
 }
 
 func endMaintenance(n Target) (string, error) {
@@ -95,9 +94,7 @@ func endMaintenance(n Target) (string, error) {
 	n.Spec.Config, n.Spec.Checks, n.Spec.Readiness = before.Config, before.Checks, before.Readiness
 	if n.Spec.Rollout != nil {
 		n.Spec.Rollout.FirstAnswers, n.Spec.Rollout.Canary, n.Spec.Rollout.Gates = before.FirstAnswers, before.Canary, before.Gates
-		if reflect.ValueOf(*n.Spec.Rollout).IsZero() {
-			n.Spec.Rollout = nil
-		}
+		n.dropEmptyRollout()
 	}
-	return "maintenance is over", nil
+	return "maintenance ends: the pods load what was declared before", nil
 }

@@ -47,12 +47,13 @@ func maintenanceConfig(spec *v1alpha2.NginxOperatorSpec) (string, error) {
 	}
 	if len(servers) == 0 {
 		folder := "/etc/nginx/tls/" + spec.TLS[0].Name
-		servers = []tlsServer{{certificate: folder + "/tls.crt", key: folder + "/tls.key"}}
+		servers = []tlsServer{{directives: []string{"ssl_certificate " + folder + "/tls.crt;", "ssl_certificate_key " + folder + "/tls.key;"}}}
 	}
-	blocks := []string{server(listens + servers[0].directives())}
-	for _, s := range servers[1:] {
-		if len(s.names) > 0 {
-			blocks = append(blocks, server(secure+"    server_name "+strings.Join(s.names, " ")+";\n"+s.directives()))
+	first := max(0, slices.IndexFunc(servers, func(s tlsServer) bool { return s.isDefault }))
+	blocks := []string{server(listens + servers[first].text())}
+	for i, s := range servers {
+		if i != first && len(s.names) > 0 {
+			blocks = append(blocks, server(secure+"    server_name "+strings.Join(s.names, " ")+";\n"+s.text()))
 		}
 	}
 	return strings.Join(blocks, ""), nil
@@ -72,38 +73,58 @@ func listen(spec *v1alpha2.NginxOperatorSpec, number int32, parameters string) s
 	return text
 }
 
-// tlsServer is a server block with its own certificate.
+// tlsServer is a server block that serves TLS.
 type tlsServer struct {
-	names            []string
-	certificate, key string
+	names []string
+	// directives are those with its certificates, of its own or of the level above.
+	directives []string
+	// isDefault reports whether it serves names that no other server has.
+	isDefault bool
 }
 
-func (s tlsServer) directives() string {
-	return fmt.Sprintf("    ssl_certificate %s;\n    ssl_certificate_key %s;\n", s.certificate, s.key)
-}
+func (s tlsServer) text() string { return "    " + strings.Join(s.directives, "\n    ") + "\n" }
 
-// tlsServers returns the server blocks with a certificate, in the order in which nginx reads them. Names and files with
-// variables are left out: they need more of the configuration than their block.
+// tlsServers returns the server blocks that serve TLS, in the order in which nginx reads them. Names and files with variables
+// are left out: they need more of the configuration than their block.
 func tlsServers(spec *v1alpha2.NginxOperatorSpec) []tlsServer {
 	var servers []tlsServer
+	inherited := certificates(above(spec))
 	for _, d := range serverBlocks(spec) {
-		var s tlsServer
+		s := tlsServer{directives: certificates(d.Block)}
+		if len(s.directives) == 0 {
+			s.directives = inherited
+		}
+		secure := false
 		for _, inner := range d.Block {
-			switch {
-			case inner.Name == "server_name":
+			switch inner.Name {
+			case "server_name":
 				s.names = append(s.names, inner.Args...)
-			case inner.Name == "ssl_certificate" && len(inner.Args) == 1 && s.certificate == "":
-				s.certificate = inner.Args[0]
-			case inner.Name == "ssl_certificate_key" && len(inner.Args) == 1 && s.key == "":
-				s.key = inner.Args[0]
+			case "listen":
+				secure = secure || slices.Contains(inner.Args, "ssl")
+				s.isDefault = s.isDefault || slices.Contains(inner.Args, "ssl") && slices.Contains(inner.Args, "default_server")
 			}
 		}
 		s.names = slices.DeleteFunc(s.names, func(name string) bool { return !plain(name) })
-		if plain(s.certificate) && plain(s.key) {
+		if secure && len(s.directives) > 0 {
 			servers = append(servers, s)
 		}
 	}
 	return servers
+}
+
+// certificates returns the directives of a level by which nginx has certificates, or rejects clients for which it has none.
+func certificates(level []*syntax.Directive) []string {
+	var texts []string
+	for _, d := range level {
+		switch d.Name {
+		case "ssl_certificate", "ssl_certificate_key", "ssl_reject_handshake":
+			if len(d.Args) != 1 || !plain(d.Args[0]) {
+				return nil
+			}
+			texts = append(texts, d.Name+" "+d.Args[0]+";")
+		}
+	}
+	return texts
 }
 
 // plain reports whether a word can be written as it is: without quotes, and without variables.
@@ -140,27 +161,21 @@ func anyListen(spec *v1alpha2.NginxOperatorSpec, matches func(args []string) boo
 
 // serverBlocks returns the server blocks of the user's files, in the order in which nginx reads them.
 func serverBlocks(spec *v1alpha2.NginxOperatorSpec) []*syntax.Directive {
+	return slices.DeleteFunc(above(spec), func(d *syntax.Directive) bool { return d.Name != "server" || !d.Opens })
+}
+
+// above returns the directives of the level of server blocks: those of the files, and within http and stream.
+func above(spec *v1alpha2.NginxOperatorSpec) []*syntax.Directive {
 	if spec.Config == nil {
 		return nil
 	}
 	var found []*syntax.Directive
 	for _, name := range slices.Sorted(maps.Keys(spec.Config.Files)) {
-		found = append(found, serversIn(syntax.Scan(string(spec.Config.Files[name])))...)
-	}
-	return found
-}
-
-// serversIn finds server blocks in a file, also within http or stream.
-func serversIn(directives []*syntax.Directive) []*syntax.Directive {
-	var found []*syntax.Directive
-	for _, d := range directives {
-		switch d.Name {
-		case "server":
-			if d.Opens {
-				found = append(found, d)
+		for _, d := range syntax.Scan(string(spec.Config.Files[name])) {
+			found = append(found, d)
+			if d.Name == "http" || d.Name == "stream" {
+				found = append(found, d.Block...)
 			}
-		case "http", "stream":
-			found = append(found, serversIn(d.Block)...)
 		}
 	}
 	return found
