@@ -25,6 +25,9 @@ const (
 	verifyPause              = 5 * time.Millisecond
 	// answers is the number of correct answers in a row that are required.
 	answers = 3
+	// respawnTimeout bounds the wait for a worker that nginx has started in place of a crashed one right before it read the
+	// candidate. It accepts connections with the previous configuration until nginx tells it to quit.
+	respawnTimeout = time.Second
 	// answerTimeout is short: while no worker answers, the error log may already show the reason,
 	// and nginx must roll back at once.
 	answerTimeout = 250 * time.Millisecond
@@ -40,8 +43,9 @@ type verification struct {
 	replaced []int
 	// quit is set once they have been told to quit.
 	quit bool
-	// mark is the position in the error log before the reload.
-	mark int
+	// mark is the position in the error log before the reload, which was at begun; zero: there is no reload.
+	mark  int
+	begun time.Time
 	// final verifications continue no matter how long no worker accepts connections.
 	final bool
 	// unavailableSince is since when no worker accepts connections; zero: some do.
@@ -52,7 +56,7 @@ type verification struct {
 
 // ofServing returns a verification of the serving nginx.
 func (s *Supervisor) ofServing(c candidate) *verification {
-	return &verification{candidate: c, master: s.master, statusClient: s.statusClient, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark()}
+	return &verification{candidate: c, master: s.master, statusClient: s.statusClient, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark(), begun: time.Now()}
 }
 
 // failure is why a verification failed.
@@ -117,6 +121,9 @@ func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
 	if len(s.Proc.RunningWorkers(v.master.PID, v.replaced)) > 0 {
 		return false
 	}
+	if v.hasRespawned(s.Proc.Workers(v.master.PID).Running, time.Now()) {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for range answers {
@@ -153,6 +160,12 @@ func (s *Supervisor) quitReplaced(v *verification) {
 func (v *verification) started(running []int) bool {
 	replacing := slices.DeleteFunc(slices.Clone(running), func(pid int) bool { return slices.Contains(v.replaced, pid) })
 	return len(replacing) >= max(1, v.facts.demand.Workers)
+}
+
+// hasRespawned reports whether a worker accepts connections that is neither among the replaced ones nor among the new ones.
+func (v *verification) hasRespawned(running []int, now time.Time) bool {
+	expected := v.facts.demand.Workers
+	return expected > 0 && len(running) > expected && now.Sub(v.begun) < respawnTimeout
 }
 
 // failed returns a failure if waiting is useless.
