@@ -97,7 +97,7 @@ func causes(n *v1alpha2.NginxOperator) []Cause {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, conditionType := range order {
 			c := meta.FindStatusCondition(n.Status.Conditions, conditionType)
-			if c != nil && c.Status == status && !slices.ContainsFunc(found, func(f Cause) bool { return f.Reason == c.Reason }) {
+			if c != nil && c.Status == status && !followsFromWaiting(n, c) && !slices.ContainsFunc(found, func(f Cause) bool { return f.Reason == c.Reason }) {
 				found = append(found, causeOf(n, c))
 			}
 		}
@@ -105,11 +105,20 @@ func causes(n *v1alpha2.NginxOperator) []Cause {
 	return found
 }
 
+// followsFromWaiting reports whether a condition is as it is only because a rollout has not begun, or is paused: to wait for it
+// would not help.
+func followsFromWaiting(n *v1alpha2.NginxOperator, c *metav1.Condition) bool {
+	return c.Reason == v1alpha2.ReasonConfigPending && (hasReason(n, v1alpha2.ReasonRolloutPaused) || hasReason(n, v1alpha2.ReasonWaitingForGate))
+}
+
 func causeOf(n *v1alpha2.NginxOperator, c *metav1.Condition) Cause {
 	a, known := advices[c.Reason]
 	if !known {
 		// A later release of the operator has reasons that this one does not know.
 		a = advice{means: fmt.Sprintf("%s is %s (%s)", c.Type, c.Status, c.Reason), do: "do what the message says", commands: []string{seeStatus}}
+	}
+	if c.Reason == v1alpha2.ReasonConfigRejected && n.Status.ReadyReplicas == 0 {
+		a.means = "nginx refuses the configuration, and no pod serves"
 	}
 	return Cause{
 		Means: a.means, Message: c.Message, Condition: c.Type, Reason: c.Reason, Since: &c.LastTransitionTime.Time,
