@@ -49,7 +49,7 @@ func TestPlugin(t *testing.T) {
 		"list none":          {"list -l team=shop", 0, []string{"No applications found"}, ""},
 		"list a state":       {"list --state progressing,ready", 0, []string{"web"}, ""},
 		"list no state":      {"list --state suspended", 0, []string{"None of 1 applications matches."}, ""},
-		"list bad state":     {"list --state broken", 1, nil, "set it to some of [notReady progressing waiting suspended ready]"},
+		"list bad state":     {"list --state broken", 1, nil, "set it to some of [notReady waiting progressing suspended ready]"},
 		"list traffic":       {"list --traffic", 0, []string{"REQ/S", "web"}, ""},
 		"list by errors":     {"list --sort-by errors -A", 0, []string{"NAMESPACE", "REQ/S"}, ""},
 		"list traffic JSON":  {"list --traffic -o json", 0, []string{`"application": {`, `"total": 1`}, ""},
