@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -129,11 +130,14 @@ type progress struct {
 	ready bool
 }
 
-// show prints the message of Ready if it is about the present spec and has changed.
+// show prints the message of Ready if it is about the present spec and has changed. A paused rollout is an error.
 func (p *progress) show(now *v1alpha2.NginxOperator) error {
 	c := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionReady)
 	if c == nil || c.ObservedGeneration < p.nginx.Generation {
 		return nil
+	}
+	if err := p.paused(now); err != nil {
+		return err
 	}
 	message := c.Message
 	if p.ready = c.Status == metav1.ConditionTrue; p.ready {
@@ -147,12 +151,21 @@ func (p *progress) show(now *v1alpha2.NginxOperator) error {
 	return err
 }
 
+// paused returns an error if the rollout is paused, because only the user can end a pause.
+func (p *progress) paused(now *v1alpha2.NginxOperator) error {
+	c := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if c == nil || c.ObservedGeneration < p.nginx.Generation || c.Status != metav1.ConditionFalse || c.Reason != v1alpha2.ReasonRolloutPaused {
+		return nil
+	}
+	return fmt.Errorf("%s is %w: %s; to continue the rollout: kubectl nginx resume %s -n %s", p.nginx.Name, errNotReady, c.Message, p.nginx.Name, p.nginx.Namespace)
+}
+
 // end returns how a wait ended; err is why it could not go on.
 func (p *progress) end(ctx context.Context, err error) error {
 	switch {
 	case p.ready:
 		return nil
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w in time: see kubectl nginx status %s -n %s", errNotReady, p.nginx.Name, p.nginx.Namespace)
 	}
 	return err

@@ -26,7 +26,7 @@ func newExplain(c *cluster) *cobra.Command {
 				return err
 			}
 			explained := explain.Explain(found)
-			if err := out.write(cmd, explained, []string{nameOf(nginx)}, func(p screen.Printer) error { return p.Explain(explained) }); err != nil {
+			if err := out.write(cmd, explained, []string{nameOf(nginx.Name)}, func(p screen.Printer) error { return p.Explain(explained) }); err != nil {
 				return err
 			}
 			if !explained.Ready {

@@ -144,11 +144,12 @@ func (l *list) readTraffic(ctx context.Context, found *view.List) (resource stri
 func namesOf(applications []v1alpha2.NginxOperator) []string {
 	names := make([]string, 0, len(applications))
 	for i := range applications {
-		names = append(names, nameOf(&applications[i]))
+		names = append(names, nameOf(applications[i].Name))
 	}
 	return names
 }
 
-func nameOf(nginx *v1alpha2.NginxOperator) string {
-	return "nginxoperator." + v1alpha2.GroupVersion.Group + "/" + nginx.Name
+// nameOf returns the name of an application, as kubectl writes it.
+func nameOf(application string) string {
+	return "nginxoperator." + v1alpha2.GroupVersion.Group + "/" + application
 }

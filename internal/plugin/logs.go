@@ -49,8 +49,8 @@ type logsCommand struct {
 }
 
 func (l *logsCommand) run(cmd *cobra.Command, name string) error {
-	if l.filter.Status != "" && !logs.ValidStatus(l.filter.Status) {
-		return fmt.Errorf("--status is %q: set it to a status or a class, such as 404 or 5xx", l.filter.Status)
+	if err := l.check(); err != nil {
+		return err
 	}
 	connected, nginx, err := l.cluster.application(cmd.Context(), name)
 	if err != nil {
@@ -85,6 +85,19 @@ func (l *logsCommand) run(cmd *cobra.Command, name string) error {
 		return nil
 	}
 	return err
+}
+
+// check refuses bad flags.
+func (l *logsCommand) check() error {
+	switch {
+	case l.filter.Status != "" && !logs.ValidStatus(l.filter.Status):
+		return fmt.Errorf("--status is %q: set it to a status or a class, such as 404 or 5xx", l.filter.Status)
+	case l.options.Tail < -1:
+		return fmt.Errorf("--tail is %d: set it to a number of lines from 0, or to -1 for all", l.options.Tail)
+	case l.options.Since < 0:
+		return fmt.Errorf("--since is %s: set it to a duration from 0, such as 5m", l.options.Since)
+	}
+	return nil
 }
 
 func (l *logsCommand) checkPod(name, namespace string, pods []corev1.Pod) error {

@@ -80,6 +80,10 @@ func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		// The user interrupts the command, and knows why it ends.
+		return exitError
+	}
 	if !errors.Is(err, errQuiet) && !errors.Is(err, errRejected) {
 		_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
 	}

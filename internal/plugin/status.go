@@ -22,7 +22,7 @@ func newStatus(c *cluster) *cobra.Command {
 				return err
 			}
 			show := func(a *view.Application) error {
-				return out.write(cmd, a, []string{nameOf(nginx)}, func(p screen.Printer) error { return p.Status(*a) })
+				return out.write(cmd, a, []string{nameOf(nginx.Name)}, func(p screen.Printer) error { return p.Status(*a) })
 			}
 			if again {
 				return watchStatus(cmd, c, connected, nginx, show)

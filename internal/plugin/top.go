@@ -92,7 +92,7 @@ func (t *top) once(ctx context.Context, cmd *cobra.Command, args []string) error
 	if len(args) == 0 {
 		found.Pods, found.Servers = nil, nil
 		found.Applications = t.arrange(found.Applications)
-		return t.out.write(cmd, found, namesOfLoads(found.Applications), func(p screen.Printer) error { return p.TopApplications(found, t.all) })
+		return t.out.write(cmd, found, namesOfApplications(found.Applications), func(p screen.Printer) error { return p.TopApplications(found, t.all) })
 	}
 	found.Applications, found.Pods, found.Servers = nil, t.arrange(found.Pods), t.arrange(found.Servers)
 	return t.out.write(cmd, found, namesOfLoads(found.Pods), func(p screen.Printer) error { return p.TopPods(found) })
@@ -137,6 +137,15 @@ func namesOfLoads(loads []view.Load) []string {
 	names := make([]string, 0, len(loads))
 	for _, l := range loads {
 		names = append(names, l.Name)
+	}
+	return names
+}
+
+// namesOfApplications returns the names of applications, as list prints them.
+func namesOfApplications(loads []view.Load) []string {
+	names := namesOfLoads(loads)
+	for i := range names {
+		names[i] = nameOf(names[i])
 	}
 	return names
 }

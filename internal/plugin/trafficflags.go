@@ -25,12 +25,12 @@ func (f *trafficFlags) addFlags(cmd *cobra.Command, sortBy, orders string) {
 	cmd.Flags().IntVar(&f.mostPods, "max-pods", defaultMostPods, "ask at most so many pods of several applications for their traffic")
 }
 
-// check refuses values that no traffic can have.
+// check refuses values that no traffic can have. No comparison with NaN is true, so the conditions are negated.
 func (f *trafficFlags) check() error {
 	switch {
-	case f.minRequests < 0:
+	case !(f.minRequests >= 0):
 		return fmt.Errorf("--min-requests is %g: set it to a number of requests a second from 0", f.minRequests)
-	case f.minErrors < 0 || f.minErrors > 100:
+	case !(f.minErrors >= 0 && f.minErrors <= 100):
 		return fmt.Errorf("--min-errors is %g: set it to a percentage from 0 to 100", f.minErrors)
 	case f.mostPods < 1:
 		return fmt.Errorf("--max-pods is %d: set it to a number from 1", f.mostPods)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,9 @@ func TestRolloutWaitsForItsGate(t *testing.T) {
 	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image, s.Config = new("nginx:2"), inline("second") })
 	r.waitWaiting()
 	settled(t)
+	if code, output, failure := kubectlNginx(t, "config", "diff", r.nginx.Name, "--from=stable", "-n", r.nginx.Namespace); code != 0 || !strings.Contains(output, "+second") {
+		t.Errorf("config diff does not show what waits: exit code %d, %s%s", code, output, failure)
+	}
 	since := r.nginx.Status.WaitingRollout.Since
 
 	// A new operator finds the rollout waiting and has nothing to write.

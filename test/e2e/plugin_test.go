@@ -136,14 +136,22 @@ func TestPluginRights(t *testing.T) {
 	folder, poll := t.TempDir(), kubetest.Poll{Interval: pause, Timeout: 30 * time.Second}
 	site := filepath.Join(folder, "site.conf")
 	must(t, os.WriteFile(site, []byte("server { listen 80; location / { return 204; } }"), 0o600))
+	waiting, suspended := createWaiting(t, namespace), createSuspended(t, namespace)
 	for i, row := range rightsTable(t) {
 		t.Run(row.command, func(t *testing.T) {
 			// A check of rights that the command does not have changes nothing.
-			arguments := strings.Fields(strings.NewReplacer("site.conf", site, "BACKUP", backup.Name).Replace(row.command))
+			arguments := strings.Fields(strings.NewReplacer("site.conf", site, "BACKUP", backup.Name, "GATE", "approval").Replace(row.command))
 			switch arguments[0] {
 			case "scale", "rollback":
 				arguments = append(arguments, "--timeout=1m")
-			case "backup":
+			case "approve", "promote", "abort":
+				arguments[1] = waiting
+				arguments = append(arguments, "--dry-run")
+			case "resume":
+				arguments[1] = suspended
+				arguments = append(arguments, "--dry-run")
+			case "backup", "set", "restart", "pause", "suspend", "maintenance", "unpin":
+				// The same change is requested several times, with other rights.
 				arguments = append(arguments, "--dry-run")
 			}
 			all := slices.Concat(row.needs, row.more)
@@ -165,6 +173,29 @@ func TestPluginRights(t *testing.T) {
 			}
 		})
 	}
+}
+
+// createWaiting creates an application whose second rollout waits for the gate approval, and returns its name.
+func createWaiting(t *testing.T, namespace string) string {
+	t.Helper()
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "waiting"}}
+	nginx.Spec.Rollout = &v1alpha2.Rollout{Gates: []string{"approval"}}
+	must(t, kube.Create(t.Context(), nginx))
+	waitReady(t, nginx)
+	if code, output := kubectlNginx(t, "restart", nginx.Name, "-n", namespace); code != 0 {
+		t.Fatalf("the application is not restarted: %s", output)
+	}
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate)
+	return nginx.Name
+}
+
+// createSuspended creates an application that is suspended, and returns its name.
+func createSuspended(t *testing.T, namespace string) string {
+	t.Helper()
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "suspended"}}
+	nginx.Spec.Suspend = new(true)
+	must(t, kube.Create(t.Context(), nginx))
+	return nginx.Name
 }
 
 // check checks the outcome of a command without the right of an index; -1: with all.

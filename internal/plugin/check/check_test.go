@@ -179,3 +179,12 @@ func TestVersions(t *testing.T) {
 		t.Errorf("docs/installation.md names other versions than %s and %s", oldest, newest)
 	}
 }
+
+// TestPodsAvailable: one pod is no plural.
+func TestPodsAvailable(t *testing.T) {
+	for number, want := range map[int32]string{0: "0 pods", 1: "1 pod", 2: "2 pods"} {
+		if got := podsAvailable(number); got != want {
+			t.Errorf("%d: %q, want %q", number, got, want)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func overlapping(operators []installation.Operator) Result {
 	if first.Version != "" {
 		release = "release " + first.Version
 	}
-	return Result{name, OK, fmt.Sprintf("%s, %d pods, installed with %s", release, first.Deployment.Status.AvailableReplicas, first.Method), ""}
+	return Result{name, OK, fmt.Sprintf("%s, %s, installed with %s", release, podsAvailable(first.Deployment.Status.AvailableReplicas), first.Method), ""}
 }
 
 // definitions checks the CustomResourceDefinitions against those of the release.
@@ -167,4 +167,12 @@ func holderOf(lease *coordinationv1.Lease, now time.Time) (holder, problem strin
 		return "", fmt.Sprintf("%s has not renewed its lease for %s", holder, age)
 	}
 	return holder, ""
+}
+
+// podsAvailable returns a number of pods, as words.
+func podsAvailable(number int32) string {
+	if number == 1 {
+		return "1 pod"
+	}
+	return fmt.Sprintf("%d pods", number)
 }

@@ -34,7 +34,7 @@ func (i *Installer) Wait(ctx context.Context) error {
 		}
 		return i.step(ctx, deployment, &said)
 	})
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w in time: %s: see kubectl -n %s describe pods", ErrNotReady, said, manifests.Namespace)
 	}
 	return err

@@ -111,7 +111,7 @@ func TestTop(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	for _, top := range []view.Top{{Pods: loads("pod"), Servers: loads("server"), Total: 2}, {Total: 2}, {}} {
+	for _, top := range []view.Top{{Pods: loads("pod"), Servers: loads("server"), Total: 2}, {Total: 2}, {Total: 1}, {}} {
 		if err := printerTo(&out).TopPods(top); err != nil {
 			t.Fatal(err)
 		}

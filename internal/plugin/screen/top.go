@@ -37,11 +37,8 @@ func (p Printer) TopApplications(top view.Top, namespaces bool) error {
 
 // TopPods shows what the pods of an application do, and its server blocks.
 func (p Printer) TopPods(top view.Top) error {
-	switch {
-	case top.Total == 0:
-		return p.printf("The application has no pods.")
-	case len(top.Pods) == 0 && len(top.Servers) == 0:
-		return p.printf("None of %d pods matches.", top.Total)
+	if len(top.Pods) == 0 && len(top.Servers) == 0 {
+		return p.noPods(top.Total)
 	}
 	t := p.table("POD", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY")
 	for _, l := range top.Pods {
@@ -62,6 +59,17 @@ func (p Printer) TopPods(top view.Top) error {
 		t.row(append([]string{l.Name}, loadCells(l)[:4]...)...)
 	}
 	return t.print()
+}
+
+// noPods says why none of the pods is shown.
+func (p Printer) noPods(total int) error {
+	switch total {
+	case 0:
+		return p.printf("The application has no pods.")
+	case 1:
+		return p.printf("The only pod does not match.")
+	}
+	return p.printf("None of %d pods matches.", total)
 }
 
 func loadCells(l view.Load) []string {

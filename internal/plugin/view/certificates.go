@@ -34,7 +34,8 @@ type Certificate struct {
 // ReadCertificates returns the certificates of applications, the one that expires first before the others. A ready pod of each
 // application says where they are used. An error that is Forbidden comes with all that the applications say themselves.
 func ReadCertificates(ctx context.Context, measurer Measurer, applications []v1alpha2.NginxOperator, pods []corev1.Pod) ([]Certificate, error) {
-	var all []Certificate
+	// Scripts read no certificates as [], and not as null.
+	all := []Certificate{}
 	var chosen []corev1.Pod
 	for i := range applications {
 		n := &applications[i]

@@ -36,6 +36,9 @@ func ReadStable(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOpera
 
 // ReadRequested returns the configuration that the operator was asked for last, whether or not nginx has accepted it.
 func ReadRequested(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) (Config, error) {
+	if rolloutWaits(nginx) {
+		return readDeclared(ctx, c, nginx)
+	}
 	return readConfigMap(ctx, c, nginx, "requested", naming.ConfigMapNext(nginx.Name))
 }
 

@@ -75,7 +75,7 @@ func ListedByName(a, b *Listed) int {
 }
 
 // States are the states of applications, the most urgent first.
-var States = []fleet.State{fleet.NotReady, fleet.Progressing, fleet.Waiting, fleet.Suspended, fleet.Ready}
+var States = []fleet.State{fleet.NotReady, fleet.Waiting, fleet.Progressing, fleet.Suspended, fleet.Ready}
 
 func rank(l *Listed) int { return slices.Index(States, State(&l.Nginx)) }
 

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -54,7 +55,7 @@ func ReadTop(ctx context.Context, measurer Measurer, pods []corev1.Pod, interval
 	}
 	seconds := time.Since(start).Seconds()
 	after, err := ReadMetrics(ctx, measurer, pods)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return Top{}, err
 	}
 	return sum(pods, before, after, seconds), nil

@@ -1,13 +1,17 @@
 package view
 
 import (
+	"context"
+	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/traffic"
@@ -41,5 +45,30 @@ func TestSum(t *testing.T) {
 	}
 	if len(got.Servers) != 4 || got.Servers[0].Name != "a" || got.Servers[0].Requests != 50 {
 		t.Errorf("servers: %+v", got.Servers)
+	}
+}
+
+// interrupting answers once, and then has the user interrupt the command.
+type interrupting struct {
+	answered  bool
+	interrupt func()
+}
+
+// Get implements Measurer.
+func (i *interrupting) Get(ctx context.Context, _ client.ObjectKey, _ string, _ map[string]string) ([]byte, error) {
+	if i.answered {
+		i.interrupt()
+		return nil, ctx.Err()
+	}
+	i.answered = true
+	return nil, nil
+}
+
+// TestReadTopInterrupted: a measurement that the user interrupts is not shown as pods that do not answer.
+func TestReadTopInterrupted(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	if top, err := ReadTop(ctx, &interrupting{interrupt: interrupt}, podsOf("web", "web-1"), time.Nanosecond); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", top, err)
 	}
 }

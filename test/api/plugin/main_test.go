@@ -8,10 +8,10 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -86,10 +86,14 @@ func create(t *testing.T, namespace, name string, ready metav1.ConditionStatus, 
 // report sets the condition Ready of the present spec.
 func report(t *testing.T, nginx *v1alpha2.NginxOperator, ready metav1.ConditionStatus, message string) {
 	t.Helper()
+	reportCondition(t, nginx, metav1.Condition{Type: v1alpha2.ConditionReady, Status: ready, Reason: "Tested", Message: message})
+}
+
+// reportCondition sets a condition of the present spec.
+func reportCondition(t *testing.T, nginx *v1alpha2.NginxOperator, c metav1.Condition) {
+	t.Helper()
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(nginx), nginx))
-	nginx.Status.Conditions = []metav1.Condition{{
-		Type: v1alpha2.ConditionReady, Status: ready, Reason: "Tested", Message: message,
-		ObservedGeneration: nginx.Generation, LastTransitionTime: metav1.NewTime(time.Now()),
-	}}
+	c.ObservedGeneration = nginx.Generation
+	meta.SetStatusCondition(&nginx.Status.Conditions, c)
 	must(t, kube.Status().Update(t.Context(), nginx))
 }

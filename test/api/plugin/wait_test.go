@@ -1,16 +1,20 @@
 package plugin
 
 import (
+	"bytes"
+	"context"
 	"io"
 	"strings"
 	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin"
 )
 
 // when is a writer that does something once a text has been printed.
@@ -63,6 +67,20 @@ func remove(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	must(t, kube.Delete(t.Context(), nginx))
 }
 
+// TestWaitEndsWhenPaused: --wait does not wait for a pause to end, which only the user can do.
+func TestWaitEndsWhenPaused(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", metav1.ConditionTrue, "")
+	pauses := &when{text: "scaled to 3 pods", do: func() {
+		reportCondition(t, nginx, metav1.Condition{
+			Type: v1alpha2.ConditionUpToDate, Status: metav1.ConditionFalse, Reason: v1alpha2.ReasonRolloutPaused, Message: "The rollout is paused",
+		})
+		report(t, nginx, metav1.ConditionFalse, "The rollout is paused")
+	}}
+	command := strings.Fields("scale web 3 --wait --timeout=60s -n " + namespace)
+	run(t, plane.Kubeconfig, pauses, command...).want(t, 2, "web is not ready: The rollout is paused; to continue the rollout: kubectl nginx resume web -n "+namespace)
+}
+
 // TestWaitForBackup: --wait ends with a failure that is final, and goes on after one that is not.
 func TestWaitForBackup(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -109,4 +127,19 @@ func TestWaitTimeout(t *testing.T) {
 	namespace := newNamespace(t)
 	create(t, namespace, "web", metav1.ConditionTrue, "")
 	kubectlNginx(t, "scale web 3 --wait --timeout=2s -n "+namespace).want(t, 2, "not ready in time: see kubectl nginx status web")
+}
+
+// TestWaitInterrupted: a user who interrupts --wait sees no error, and scripts see an exit code.
+func TestWaitInterrupted(t *testing.T) {
+	namespace := newNamespace(t)
+	create(t, namespace, "web", metav1.ConditionTrue, "")
+	for _, command := range []string{"scale web 3 --wait", "backup web --destination=pvc://backups --wait"} {
+		ctx, interrupt := context.WithCancel(t.Context())
+		started, errOut := &when{text: "web", do: interrupt}, &bytes.Buffer{}
+		cmd := plugin.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: started, ErrOut: errOut}, "test")
+		cmd.SetArgs(append(strings.Fields(command), "-n", namespace, "--kubeconfig="+plane.Kubeconfig))
+		if code := plugin.Run(ctx, cmd, errOut); code != 1 || errOut.Len() > 0 {
+			t.Errorf("%s: exit code %d, %q", command, code, errOut)
+		}
+	}
 }
