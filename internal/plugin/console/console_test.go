@@ -164,6 +164,45 @@ func TestAssets(t *testing.T) {
 	}
 }
 
+// TestNoListing: folders of the assets are not found, with a slash at the end or without.
+func TestNoListing(t *testing.T) {
+	s := startConsole(t, Options{MaxStreams: 1})
+	for path, code := range map[string]int{
+		"/js/": 404, "/js": 404, "/css/": 404, "/css": 404, "/js/./": 404, "/no": 404, "/": 200, "/js/main.js": 200,
+	} {
+		response, err := http.Get(s.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != code {
+			t.Errorf("%s: %s, want %d", path, response.Status, code)
+		}
+	}
+}
+
+// TestOriginScheme: a console that serves TLS knows the scheme of its pages. Without TLS, a proxy may serve them by either.
+func TestOriginScheme(t *testing.T) {
+	for _, tt := range []struct {
+		server, origin string
+		want           bool
+	}{
+		{"https", "https://console.example.com", true},
+		{"https", "http://console.example.com", false},
+		{"http", "http://console.example.com", true},
+		{"http", "https://console.example.com", true},
+		{"http", "ftp://console.example.com", false},
+		{"http", "//console.example.com", false},
+		{"https", "https://console.example.com:8443", false},
+	} {
+		r := httptest.NewRequest("POST", tt.server+"://console.example.com/", nil)
+		r.Header.Set("Origin", tt.origin)
+		if got := sameOrigin(r); got != tt.want {
+			t.Errorf("%s accepts the origin %s: %v", tt.server, tt.origin, got)
+		}
+	}
+}
+
 // TestPreload: the page loads all modules at once, and not one after another as they import each other.
 func TestPreload(t *testing.T) {
 	page, err := embedded.ReadFile("assets/index.html")

@@ -57,5 +57,10 @@ func sameOrigin(r *http.Request) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && u.Host == r.Host
+	return err == nil && u.Host != "" && u.Host == r.Host && possibleScheme(r, u.Scheme)
+}
+
+// possibleScheme reports whether the page may have been loaded by a scheme. Without TLS, a proxy may have ended it.
+func possibleScheme(r *http.Request, scheme string) bool {
+	return scheme == "https" || scheme == "http" && r.TLS == nil
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -171,27 +172,38 @@ func requestOf(token string) *http.Request {
 	return &http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}
 }
 
+// clientOf returns the client of a token, which is made if there is none.
+func clientOf(t *testing.T, s *signedIn, token string) *Viewer {
+	t.Helper()
+	v, err := s.Of(requestOf(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// accept returns the client of a token that the API server accepts.
+func accept(t *testing.T, s *signedIn, token string) *Viewer {
+	t.Helper()
+	v := clientOf(t, s, token)
+	s.answered(v.id, http.StatusCreated)
+	return v
+}
+
 // TestClients: a viewer has one client, which goes out of memory some time after its last use; others give way for new ones.
 func TestClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &signedIn{config: &rest.Config{Host: "http://127.0.0.1:1"}, max: 2, clients: map[viewerID]*signedInClient{}}
-		of := func(token string) *Viewer {
-			v, err := s.Of(requestOf(token))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return v
-		}
-		a, b := of("a"), of("b")
+		s := newSignedIn(&rest.Config{Host: "http://127.0.0.1:1"}, 2, 2)
+		a, b := accept(t, s, "a"), accept(t, s, "b")
 		if a == b || a.id == b.id {
 			t.Error("two tokens have one client")
 		}
 		time.Sleep(clientLifetime - time.Second)
-		if of("a") != a {
+		if clientOf(t, s, "a") != a {
 			t.Error("a client in use was replaced")
 		}
-		of("c")
-		if len(s.clients) != 2 || of("a") != a {
+		accept(t, s, "c")
+		if len(s.clients) != 2 || clientOf(t, s, "a") != a {
 			t.Errorf("the client that was not used for the longest time stays: %d clients", len(s.clients))
 		}
 		time.Sleep(clientLifetime + time.Second)
@@ -200,6 +212,92 @@ func TestClients(t *testing.T) {
 			t.Errorf("%d clients stay", len(s.clients))
 		}
 	})
+}
+
+// TestUnproven: clients whose tokens the API server has not accepted displace each other only, and live for seconds.
+func TestUnproven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSignedIn(&rest.Config{Host: "http://127.0.0.1:1"}, 2, 3)
+		a, b := accept(t, s, "a"), accept(t, s, "b")
+		for i := range 10 {
+			time.Sleep(time.Second)
+			clientOf(t, s, fmt.Sprint("invented-", i))
+		}
+		if len(s.clients) != 5 {
+			t.Errorf("%d clients, want 2 proven ones and 3 others", len(s.clients))
+		}
+		time.Sleep(unprovenLifetime)
+		synctest.Wait()
+		if len(s.clients) != 2 || clientOf(t, s, "a") != a || clientOf(t, s, "b") != b {
+			t.Errorf("%d clients, want those that were accepted", len(s.clients))
+		}
+	})
+}
+
+// TestAnswered: an answer that proves a token keeps its client, a refused token is removed, and other answers decide nothing.
+func TestAnswered(t *testing.T) {
+	for _, tt := range []struct {
+		codes         []int
+		known, proven bool
+	}{
+		{nil, true, false},
+		{[]int{200}, true, true},
+		{[]int{403}, true, true},
+		{[]int{401}, false, false},
+		{[]int{401, 200}, false, false},
+		{[]int{200, 401}, false, false},
+		{[]int{400}, true, false},
+		{[]int{429}, true, false},
+		{[]int{502}, true, false},
+		{[]int{201, 502}, true, true},
+	} {
+		s := newSignedIn(&rest.Config{Host: "http://127.0.0.1:1"}, 1, 1)
+		v := clientOf(t, s, alice)
+		for _, code := range tt.codes {
+			s.answered(v.id, code)
+		}
+		client, known := s.clients[v.id]
+		if known != tt.known || known && client.proven != tt.proven {
+			t.Errorf("%v: known %v, proven %v", tt.codes, known, known && client.proven)
+		}
+	}
+}
+
+// TestInventedTokens: long tokens that the API server refuses leave nothing in memory, and displace no viewer.
+func TestInventedTokens(t *testing.T) {
+	const requests, bound = 1200, 8 << 20
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The recording server would keep the tokens in memory.
+		(&recordingServer{}).ServeHTTP(w, r)
+	}))
+	defer api.Close()
+	s := newSignedIn(&rest.Config{Host: api.URL}, 1, maxUnproven)
+	v := clientOf(t, s, alice)
+	if name, err := v.user(t.Context()); err != nil || name != "alice" {
+		t.Fatalf("%q, %v", name, err)
+	}
+	before := heap()
+	for i := range requests {
+		token := fmt.Sprint(i, "-") + strings.Repeat("x", maxToken-10)
+		if _, err := clientOf(t, s, token).user(t.Context()); err == nil {
+			t.Fatal("an invented token is accepted")
+		}
+	}
+	grown := heap() - before
+	if len(s.clients) != 1 || clientOf(t, s, alice) != v {
+		t.Errorf("%d clients, want that of the viewer", len(s.clients))
+	}
+	if grown > bound {
+		t.Errorf("%d KiB stay in memory", grown>>10)
+	}
+}
+
+// heap returns the bytes of all live objects.
+func heap() int64 {
+	var now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	return int64(now.HeapAlloc)
 }
 
 // TestStreamsOfViewer: the streams of a viewer are bounded, and leave room for others.

@@ -6,19 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/internal/plugin/watch"
 )
 
 // maxLine bounds a line: what is longer is cut. nginx's own lines are at most 4 KiB.
@@ -53,10 +50,22 @@ func Show(ctx context.Context, c rest.Interface, o Options, pods []corev1.Pod, s
 	if err := merge(ctx, pods, show); err != nil {
 		return err
 	}
+	return s.failure()
+}
+
+// failure returns an error if no log can be read.
+func (s *streams) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.pods) > 0 && s.failed == len(s.pods) {
-		return fmt.Errorf("no log can be read: %w", s.why)
+	var err error
+	for _, log := range s.pods {
+		if log.err == nil {
+			return nil
+		}
+		err = log.err
+	}
+	if err != nil {
+		return fmt.Errorf("no log can be read: %w", err)
 	}
 	return nil
 }
@@ -71,9 +80,6 @@ type streams struct {
 	mu sync.Mutex
 	// pods are those whose logs are, or were, read.
 	pods map[types.UID]*podLog
-	// failed is how many of them could not be read, and why is why the last one could not.
-	failed int
-	why    error
 }
 
 // podLog is the log of a pod. Its last line is only used by the one that reads it.
@@ -81,6 +87,10 @@ type podLog struct {
 	reading bool
 	// restarts is how often nginx had been restarted when the reading began.
 	restarts int32
+	// container is that of the pod as the API server last reported it.
+	container container
+	// err is why the log cannot be read.
+	err error
 	// last is the time of the last line.
 	last time.Time
 }
@@ -136,112 +146,66 @@ func (s *streams) mergeFollowed(ctx context.Context, pods []corev1.Pod, show fun
 	return nil
 }
 
-// follow starts to read the logs of pods that come, and of containers that start again.
-func (s *streams) follow(ctx context.Context, into chan<- Line) {
-	selected := watch.Resource{
-		Path: "/api/v1/namespaces/" + s.options.Namespace + "/pods", Labels: naming.Selector(s.options.Application).String(),
-	}
-	err := watch.Follow(ctx, s.client, selected, watch.Handler[corev1.Pod]{
-		Key:    func(pod *corev1.Pod) string { return pod.Name },
-		Put:    func(pod *corev1.Pod) { s.start(ctx, pod, true, into, func() {}) },
-		Gone:   func(string) {},
-		Synced: func() {},
-		Lost:   func(err error) { s.warn("pods that come are not followed for the moment: " + err.Error()) },
-	})
-	if err != nil {
-		s.warn("pods that come are not followed: " + err.Error())
-	}
-}
-
 // start reads the log of a pod's nginx into a channel, if it runs and is not read yet, and reports whether it does. late is true
 // for pods that come later. ended is called when nothing is left to read.
 func (s *streams) start(ctx context.Context, pod *corev1.Pod, late bool, into chan<- Line, ended func()) bool {
 	if s.options.Pod != "" && pod.Name != s.options.Pod {
 		return false
 	}
-	restarts, started := containerOf(pod)
-	if !started && !s.options.Previous {
-		return false
-	}
-	log := s.begin(pod, restarts)
+	log := s.begin(pod)
 	if log == nil {
 		return false
 	}
 	name := pod.Name
 	s.reading.Go(func() {
 		defer ended()
-		err := s.readAll(ctx, name, late, log, into)
-		s.mu.Lock()
-		log.reading = false
-		failed := err != nil && ctx.Err() == nil
-		if failed {
-			s.failed++
-			s.why = err
+		read := s.read
+		if s.options.Follow {
+			read = s.readFollowed
 		}
-		s.mu.Unlock()
-		if failed {
-			s.warn(fmt.Sprintf("the log of pod %s cannot be read: %v", name, err))
+		for again := true; again; {
+			err := read(ctx, name, late, log, into)
+			if err != nil && ctx.Err() == nil {
+				s.warn(fmt.Sprintf("the log of pod %s cannot be read: %v", name, err))
+			} else {
+				err = nil
+			}
+			again = s.end(log, err) && ctx.Err() == nil
 		}
 	})
 	return true
 }
 
-// begin returns the log of a pod to read, or nil if it is read already. While it is followed, its reader goes on with the
-// container that takes the place of one that has ended.
-func (s *streams) begin(pod *corev1.Pod, restarts int32) *podLog {
+// end ends the reading of a log, and reports whether it goes on, because its container has started again meanwhile.
+func (s *streams) end(log *podLog, err error) (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	again = s.options.Follow && log.container.started && log.container.restarts > log.restarts
+	log.reading, log.err = again, err
+	return again
+}
+
+// begin returns the log of a pod to read, or nil if there is none or it is read already. While it is followed, its reader goes
+// on with the container that takes the place of one that has ended.
+func (s *streams) begin(pod *corev1.Pod) *podLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := containerOf(pod)
 	log, known := s.pods[pod.UID]
+	if known {
+		log.container = now
+	}
 	switch {
+	case !now.started && !s.options.Previous:
+		return nil
 	case !known:
-		log = &podLog{}
+		log = &podLog{container: now}
 		s.pods[pod.UID] = log
-	case log.reading || restarts <= log.restarts:
+	case log.reading || now.restarts <= log.restarts:
 		return nil
 	}
-	log.reading, log.restarts = true, restarts
+	log.reading, log.restarts = true, now.restarts
 	return log
-}
-
-// reopenPause is how long to wait before a log that is followed is read again.
-const reopenPause = time.Second
-
-// readAll reads the log of a pod. While it is followed, it is read again from the last line on where a connection was cut.
-func (s *streams) readAll(ctx context.Context, pod string, late bool, log *podLog, into chan<- Line) error {
-	err := s.read(ctx, pod, late, log, into)
-	if !s.options.Follow || isRefused(err) {
-		return err
-	}
-	for {
-		if err != nil && ctx.Err() == nil {
-			s.warn(fmt.Sprintf("the log of pod %s was interrupted: %v", pod, err))
-		}
-		select {
-		case <-time.After(reopenPause):
-		case <-ctx.Done():
-			return nil
-		}
-		// The pod or its container may be gone; then the watch reports what takes its place.
-		if err = s.read(ctx, pod, late, log, into); isRefused(err) {
-			return nil
-		}
-	}
-}
-
-// isRefused reports whether the API server refuses a request, so that the same one would fail again.
-func isRefused(err error) bool {
-	answer := apierrors.APIStatus(nil)
-	return errors.As(err, &answer) && answer.Status().Code >= http.StatusBadRequest && answer.Status().Code < http.StatusInternalServerError
-}
-
-// containerOf returns how often nginx of a pod was restarted, and whether it has started.
-func containerOf(pod *corev1.Pod) (restarts int32, started bool) {
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name == naming.NginxContainer {
-			return c.RestartCount, c.State.Running != nil || c.State.Terminated != nil
-		}
-	}
-	return 0, false
 }
 
 // read reads the log of a pod until it ends. If some of it was read before, only later lines are read.

@@ -215,15 +215,61 @@ func TestFollowReopens(t *testing.T) {
 func TestBegin(t *testing.T) {
 	s := &streams{pods: map[types.UID]*podLog{}}
 	pod := &runningPods("web-1")[0]
-	first := s.begin(pod, 0)
-	if first == nil || s.begin(pod, 0) != nil || s.begin(pod, 1) != nil {
+	begin := func(restarts int32) *podLog {
+		pod.Status.ContainerStatuses[0].RestartCount = restarts
+		return s.begin(pod)
+	}
+	first := begin(0)
+	if first == nil || begin(0) != nil || begin(1) != nil {
 		t.Error("a pod has two readers")
 	}
 	first.reading, first.last = false, began
-	if s.begin(pod, 0) != nil {
+	if begin(0) != nil {
 		t.Error("a container is read again that has not restarted")
 	}
-	if again := s.begin(pod, 1); again == nil || !again.last.Equal(began) {
+	if again := begin(1); again == nil || !again.last.Equal(began) {
 		t.Errorf("after a restart: %+v", again)
+	}
+}
+
+// TestFollowEnds: the log of a container that has terminated is read once, and one that the API server refuses is given up with
+// a warning. Other errors are temporary.
+func TestFollowEnds(t *testing.T) {
+	var mu sync.Mutex
+	reads, warnings := map[string]int{}, []string{}
+	c := apiServer(t, func(w http.ResponseWriter, _ *http.Request, pod string) {
+		mu.Lock()
+		reads[pod]++
+		n := reads[pod]
+		mu.Unlock()
+		switch {
+		case pod == "expired" && n > 1:
+			http.Error(w, "Unauthorized", http.StatusUnauthorized)
+		case pod == "busy" && n == 2:
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		default:
+			_, _ = w.Write([]byte(stamped(time.Duration(n)*time.Second, fmt.Sprint(pod, n))))
+		}
+	})
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	pods := runningPods("completed", "expired", "busy")
+	pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
+	show := func(l Line) error {
+		if l.Text == "busy4" {
+			stop()
+		}
+		return nil
+	}
+	warn := func(text string) { mu.Lock(); warnings = append(warnings, text); mu.Unlock() }
+	if err := Show(ctx, c, Options{Namespace: "shop", Follow: true, Tail: -1}, pods, show, warn); err != nil {
+		t.Fatal(err)
+	}
+	if reads["completed"] != 1 || reads["expired"] != 2 {
+		t.Errorf("reads: %v", reads)
+	}
+	text := strings.Join(warnings, "\n")
+	if strings.Count(text, "the log of pod expired cannot be read") != 1 || strings.Count(text, "the log of pod busy was interrupted") != 1 {
+		t.Errorf("warnings: %s", text)
 	}
 }
