@@ -54,7 +54,7 @@ func (s *streams) readFollowed(ctx context.Context, pod string, late bool, log *
 		err := s.read(ctx, pod, late, log, into)
 		switch {
 		case ctx.Err() != nil, again && apierrors.IsNotFound(err), err == nil && ended:
-			return nil
+			return nil //nolint:nilerr // a log that is gone, or not wanted any more, has ended
 		case isRefused(err):
 			return err
 		case err == nil:
