@@ -95,6 +95,9 @@ func scale(n Target, args []string) (string, error) {
 		return "", fmt.Errorf("REPLICAS is %q: set it to a number from 0", args[0])
 	}
 	n.Spec.Replicas = new(int32(replicas))
+	if replicas == 1 {
+		return "scaled to 1 pod", nil
+	}
 	return fmt.Sprintf("scaled to %d pods", replicas), nil
 }
 

@@ -1,7 +1,7 @@
 // The applications of the fleet: what is known, and which of them are shown in which order. It touches no element.
 
 // STATES in the order of their urgency.
-export const STATES = ['notReady', 'progressing', 'waiting', 'suspended', 'ready'];
+export const STATES = ['notReady', 'waiting', 'progressing', 'suspended', 'ready'];
 
 export const STATE_NAMES = {
   notReady: 'Not ready', progressing: 'In progress', waiting: 'Waiting', suspended: 'Suspended', ready: 'Ready',
