@@ -33,7 +33,7 @@ func NewEcho(certificate tls.Certificate) *Echo {
 	return e
 }
 
-// Close closes the echo. Its listeners are closed by whoever opened them.
+// Close ends the echo. The caller closes the listeners.
 func (e *Echo) Close() error {
 	return errors.Join(e.plain.Close(), e.fast.Close(), e.server.Close())
 }

@@ -84,14 +84,20 @@ func TestPausedRollout(t *testing.T) {
 	}
 }
 
-// TestPausedCanaryNeedsItsTime: a canary that is resumed is compared for its whole time.
-func TestPausedCanaryNeedsItsTime(t *testing.T) {
+// withPausedCanary returns an application whose rollout was paused right after its canary began.
+func withPausedCanary(t *testing.T, seconds int32) *simulation {
 	p := newSimulation(t)
-	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(20))}}
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: &seconds}}
 	p.settle()
 	p.nginx.Spec.Image = new("nginx:2")
 	p.tick()
 	p.pause(true)
+	return p
+}
+
+// TestPausedCanaryNeedsItsTime: a canary that is resumed is compared for its whole time.
+func TestPausedCanaryNeedsItsTime(t *testing.T) {
+	p := withPausedCanary(t, 20)
 	p.waitLonger()
 	p.pause(false)
 	for range 15 {
@@ -104,12 +110,7 @@ func TestPausedCanaryNeedsItsTime(t *testing.T) {
 
 // TestPausedCanaryIsPromoted: a promotion during a pause takes effect when the rollout is resumed.
 func TestPausedCanaryIsPromoted(t *testing.T) {
-	p := newSimulation(t)
-	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(3600))}}
-	p.settle()
-	p.nginx.Spec.Image = new("nginx:2")
-	p.tick()
-	p.pause(true)
+	p := withPausedCanary(t, 3600)
 	p.tick()
 	p.nginx.Annotations = map[string]string{v1alpha2.AnnotationPromote: "2"}
 	p.waitLonger()
