@@ -202,6 +202,26 @@ func TestPausedAndWithdrawn(t *testing.T) {
 	}
 }
 
+// TestPausedOnceIsNotPausedAgain: a good revision whose rollout was withdrawn during a pause begins without one when it is
+// requested again.
+func TestPausedOnceIsNotPausedAgain(t *testing.T) {
+	p := newSimulation(t)
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.nginx.Spec.Image = new("nginx:1")
+	p.tick()
+	p.pause(true)
+	p.settle()
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.nginx.Spec.Rollout = nil
+	p.nginx.Spec.Image = new("nginx:1")
+	p.tick()
+	if p.plan.Began == nil || p.plan.Began.Paused {
+		t.Errorf("it begins as %+v", p.plan.Began)
+	}
+}
+
 // TestFirstRolloutIsNotPaused: an application that is created with a pause serves.
 func TestFirstRolloutIsNotPaused(t *testing.T) {
 	p := emptySimulation(t)

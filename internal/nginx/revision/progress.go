@@ -122,7 +122,7 @@ func (p *progress) begin() history.Revision {
 			begun.State = history.StateCandidate
 		}
 	}
-	begun.StartedAt = p.Now
+	begun.StartedAt, begun.Paused = p.Now, p.selection.Paused
 	begun.Stage = rollout.FirstStage(p.oldReady(), p.ordered() || AllowsSurge(p.rolloutSpec()), p.Canary)
 	if p.templateStillRunning() {
 		begun.Stage = history.Rolling
