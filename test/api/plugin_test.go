@@ -160,26 +160,54 @@ func TestPluginEdits(t *testing.T) {
 		{"promote web", 1, "waits for a gate or runs a canary", func(*v1alpha2.NginxOperatorSpec) {}},
 		{"maintenance web off", 1, "not in maintenance", func(*v1alpha2.NginxOperatorSpec) {}},
 		{"rollback web last", 1, "kubectl nginx history web", func(*v1alpha2.NginxOperatorSpec) {}},
-		{"rollback web 1", 0, "rolled back to revision 1", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.ToRevision = new(int64(1)) }},
-		{"unpin web", 0, "unpinned", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.ToRevision = nil }},
+		// No pods start here, so none has served it.
+		{"rollback web 1", 1, "no revision 1 that every pod has served", func(*v1alpha2.NginxOperatorSpec) {}},
 		{"approve web backup", 1, "no rollout of web waits for a gate", func(*v1alpha2.NginxOperatorSpec) {}},
-		// No pods start here.
 		{"scale web 2 --wait --timeout=3s", 2, "not ready in time: see kubectl nginx status web", func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(2)) }},
 	} {
-		t.Run(tt.command, func(t *testing.T) {
-			must(t, get(t, nginx))
-			want := nginx.Spec.DeepCopy()
-			tt.want(want)
-			code, output, failure := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
-			if code != tt.code || !strings.Contains(output+failure, tt.says) {
-				t.Errorf("exit code %d, want %d: %s%s", code, tt.code, output, failure)
-			}
-			must(t, get(t, nginx))
-			if diff := cmp.Diff(want, &nginx.Spec); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+		t.Run(tt.command, func(t *testing.T) { checkEdit(t, nginx, tt.command, tt.code, tt.says, tt.want) })
 	}
+}
+
+// checkEdit runs a command, and fails unless it changes the spec as want does.
+func checkEdit(t *testing.T, nginx *v1alpha2.NginxOperator, command string, code int, says string, want func(s *v1alpha2.NginxOperatorSpec)) {
+	t.Helper()
+	must(t, get(t, nginx))
+	wanted := nginx.Spec.DeepCopy()
+	want(wanted)
+	got, output, failure := kubectlNginx(t, append(strings.Fields(command), "-n", nginx.Namespace)...)
+	if got != code || !strings.Contains(output+failure, says) {
+		t.Errorf("%s: exit code %d, want %d: %s%s", command, got, code, output, failure)
+	}
+	must(t, get(t, nginx))
+	if diff := cmp.Diff(wanted, &nginx.Spec); diff != "" {
+		t.Errorf("%s: -want +got:\n%s", command, diff)
+	}
+}
+
+// TestPluginRollback: an application returns to the revision that served before, stays there, and leaves it when it is told to.
+func TestPluginRollback(t *testing.T) {
+	r := newRolled(t, v1alpha2.NginxOperatorSpec{Image: new("nginx:1")})
+	serves := func(image string) {
+		t.Helper()
+		eventually(t, "the pods run "+image, func() error {
+			if running := r.prepare(); running != image {
+				return fmt.Errorf("they run %s", running)
+			}
+			return nil
+		})
+		r.waitReady()
+	}
+	pinned := func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = &v1alpha2.Rollout{ToRevision: new(int64(1))} }
+	serves("nginx:1")
+	checkEdit(t, r.nginx, "set image web nginx:2", 0, "image set to nginx:2", func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
+	serves("nginx:2")
+	checkEdit(t, r.nginx, "rollback web", 0, "returning to revision 1", pinned)
+	serves("nginx:1")
+	checkEdit(t, r.nginx, "set image web nginx:3", 0, "stay at revision 1 until kubectl nginx unpin web", func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
+	checkEdit(t, r.nginx, "rollback web 3", 1, "no revision 3", func(*v1alpha2.NginxOperatorSpec) {})
+	checkEdit(t, r.nginx, "unpin web", 0, "unpinned", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout = nil })
+	serves("nginx:3")
 }
 
 // TestPluginReport: the archive has what support needs, and none of the secrets that are in the objects.
