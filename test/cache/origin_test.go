@@ -29,6 +29,8 @@ type origin struct {
 	statuses []int
 	// status overrides that of the query, by path.
 	status map[string]int
+	// inProgress is the number of requests that are being answered, by path, and peak the greatest that it has been.
+	inProgress, peak map[string]int
 	// files are answers by path, with all that the HTTP server of Go knows of ranges and conditions.
 	files map[string]file
 }
@@ -52,7 +54,7 @@ func listen(t *testing.T) net.Listener {
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	listener := listen(t)
-	o := &origin{address: listener.Addr().String(), status: map[string]int{}, files: map[string]file{}}
+	o := &origin{address: listener.Addr().String(), status: map[string]int{}, inProgress: map[string]int{}, peak: map[string]int{}, files: map[string]file{}}
 	o.server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
 	go func() { _ = o.server.Serve(listener) }() // It returns when it is closed.
 	t.Cleanup(func() { _ = o.server.Close() })
@@ -60,6 +62,7 @@ func newOrigin(t *testing.T) *origin {
 }
 
 func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer o.begin(r.URL.Path)()
 	o.mu.Lock()
 	o.requests = append(o.requests, r)
 	number, status := len(o.requests), cmp.Or(o.status[r.URL.Path], http.StatusOK)
@@ -86,6 +89,27 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	size, _ := strconv.Atoi(query.Get("size"))                                               // None by default.
 	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", size+len(query.Get("more")))) // The client may have left.
+}
+
+// begin counts a request that is being answered, until end is called.
+func (o *origin) begin(path string) (end func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inProgress[path]++
+	o.peak[path] = max(o.peak[path], o.inProgress[path])
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.inProgress[path]--
+	}
+}
+
+// atOnce returns the greatest number of requests for a path that were being answered at once, and forgets it.
+func (o *origin) atOnce(path string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer delete(o.peak, path)
+	return o.peak[path]
 }
 
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
