@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,6 +72,31 @@ func TestNeverStoredAtOnce(t *testing.T) {
 	}
 	if n := len(s.origin.received("/a")); n != 100 {
 		t.Errorf("the origin received %d requests", n)
+	}
+}
+
+// TestNeverStoredSteadily: at a steady rate, hardly any request for what is never stored waits. It logs how long they take.
+func TestNeverStoredSteadily(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const sent, rate = 200, 20
+	took := make([]time.Duration, sent)
+	ticks := time.NewTicker(time.Second / rate)
+	defer ticks.Stop()
+	var group sync.WaitGroup
+	for i := range took {
+		<-ticks.C
+		group.Go(func() {
+			begun := time.Now()
+			s.get(t, with("/a", "Cache-Control", "no-store", "delay", "100ms"))
+			took[i] = time.Since(begun)
+		})
+	}
+	group.Wait()
+	slices.Sort(took)
+	t.Logf("%d requests a second for what its origin answers after 100ms: median %s, 90 %% %s, maximum %s", rate, took[sent/2], took[sent*9/10], took[sent-1])
+	if n := len(s.origin.received("/a")); n != sent || took[sent*9/10] >= lockTimeout/2 {
+		t.Errorf("the origin received %d of %d requests, and one of ten took more than %s", n, sent, took[sent*9/10])
 	}
 }
 
