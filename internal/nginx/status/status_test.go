@@ -574,6 +574,20 @@ func TestUnchangedStatusIsNotWritten(t *testing.T) {
 	}
 }
 
+// TestProgressDoesNotGoBack: a client that changes an annotation of the Deployment, as its controller does during a rollout, changes
+// neither the count of pods that are up to date nor the status.
+func TestProgressDoesNotGoBack(t *testing.T) {
+	in := healthy()
+	rollingOut(readyPod("web-3"))(&in)
+	in.Nginx.Status = Compute(in).Status
+	in.State.Deployment().Generation++
+	again := Compute(in)
+	c := meta.FindStatusCondition(again.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if want := "1 of 2 pods are up to date"; c.Message != want || again.Changed {
+		t.Errorf("UpToDate is %q, want %q; changed = %v", c.Message, want, again.Changed)
+	}
+}
+
 // TestCrashLoopDoesNotFlap: the status does not depend on where in its crash loop a container is.
 func TestCrashLoopDoesNotFlap(t *testing.T) {
 	in := healthy()

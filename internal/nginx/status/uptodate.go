@@ -282,12 +282,10 @@ func (v *view) rolloutSpec() v1alpha2.Rollout {
 	return ptr.Deref(v.in.Nginx.Spec.Rollout, v1alpha2.Rollout{})
 }
 
-// updatedAndAvailable returns how many pods of the workload's template serve. The pods come from another cache than the
-// workload, so the figure is never higher than that of its controller.
+// updatedAndAvailable returns how many pods of the workload's template serve. kubectl rollout restart leaves the hash of the
+// template as it is, so only the workload's controller tells its new pods from the old ones. Its count is used even before it has
+// observed the workload: each annotation that a client writes makes it stale, and a 0 in between would show progress that goes back.
 func (v *view) updatedAndAvailable() int32 {
-	if !v.in.State.WorkloadStatusCurrent() {
-		return 0
-	}
 	return min(v.readyOf(v.in.State.LiveTemplate()), v.workload().Updated)
 }
 
