@@ -76,6 +76,9 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 			if !wait || dryRun {
 				return nil
 			}
+			if why := e.NotLive(target); why != "" {
+				return fmt.Errorf("%w: %s", errNotLive, why)
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
 			return waitReady(ctx, connected, nginx, cmd.OutOrStdout())

@@ -21,7 +21,7 @@ import (
 // Exit codes. Scripts rely on them.
 const (
 	exitError = 1
-	// exitNotReady: the application is not ready.
+	// exitNotReady: the application is not ready, or a change does not go live.
 	exitNotReady = 2
 	// exitRefused: the API server or nginx refuses the request.
 	exitRefused = 3
@@ -29,6 +29,8 @@ const (
 
 var (
 	errNotReady = errors.New("not ready")
+	// errNotLive is of an application that is ready, but not with the change that --wait is about.
+	errNotLive = errors.New("the change does not go live")
 	// errQuiet is an error that the output of the command shows.
 	errQuiet = errors.New("see above")
 	errShown = fmt.Errorf("%w: %w", errNotReady, errQuiet)
@@ -89,7 +91,7 @@ func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	}
 	refused := &pods.RefusedError{}
 	switch {
-	case errors.Is(err, errNotReady), errors.Is(err, install.ErrNotReady):
+	case errors.Is(err, errNotReady), errors.Is(err, errNotLive), errors.Is(err, install.ErrNotReady):
 		return exitNotReady
 	case errors.Is(err, errRejected), errors.As(err, &refused):
 		return exitRefused

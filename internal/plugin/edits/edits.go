@@ -37,6 +37,16 @@ type Edit struct {
 	Exclusive bool
 	// Settles is true for changes after which the application becomes ready again.
 	Settles bool
+	// WaitsForUnpin is true for changes that do not go live while the application is pinned to a revision.
+	WaitsForUnpin bool
+}
+
+// NotLive returns why a change that was made does not go live, and how to let it; empty if it does.
+func (e *Edit) NotLive(t Target) string {
+	if !e.WaitsForUnpin || t.pinnedTo() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is pinned to revision %d; to return to what the spec declares: kubectl nginx unpin %s -n %s", t.Name, t.pinnedTo(), t.Name, t.Namespace)
 }
 
 // Required returns how many arguments may not be left out.
@@ -68,7 +78,7 @@ type Target struct {
 func All() []Edit {
 	return []Edit{
 		{Command: "scale", Arguments: []string{"REPLICAS"}, Short: "Set the number of pods", Change: scale, Settles: true},
-		{Command: "set image", Arguments: []string{"IMAGE"}, Short: "Set the image of nginx", Change: setImage, Settles: true},
+		{Command: "set image", Arguments: []string{"IMAGE"}, Short: "Set the image of nginx", Change: setImage, Settles: true, WaitsForUnpin: true},
 		{Command: "restart", Short: "Replace all pods, as a rollout", Change: restart, Settles: true},
 		{Command: "rollback", Arguments: []string{"[REVISION]"}, Short: "Return to a revision, and stay there", Change: rollback, NeedsHistory: true, Settles: true,
 			Long: "Return to a revision of `kubectl nginx history`, by default to the one that served before the present one, and stay there until " +

@@ -81,6 +81,23 @@ func TestWaitEndsWhenPaused(t *testing.T) {
 	run(t, plane.Kubeconfig, pauses, command...).want(t, 2, "web is not ready: The rollout is paused; to continue the rollout: kubectl nginx resume web -n "+namespace)
 }
 
+// TestWaitEndsWhenPinned: --wait does not report an image as live while the application stays at another revision, which is ready. A
+// number of pods is live nevertheless.
+func TestWaitEndsWhenPinned(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	nginx.Spec.Rollout = &v1alpha2.Rollout{ToRevision: new(int64(1))}
+	must(t, kube.Create(t.Context(), nginx))
+	ready := func(text string) *when {
+		return &when{text: text, do: func() { report(t, nginx, metav1.ConditionTrue, "") }}
+	}
+	flags := " --wait --timeout=20s -n " + namespace
+	run(t, plane.Kubeconfig, ready("image set to"), strings.Fields("set image web nginx:1.30"+flags)...).
+		want(t, 2, "the change does not go live: web is pinned to revision 1; to return to what the spec declares: kubectl nginx unpin web -n "+namespace)
+	run(t, plane.Kubeconfig, ready("scaled to"), strings.Fields("scale web 3"+flags)...).want(t, 0, "web: ready")
+	run(t, plane.Kubeconfig, ready("unpinned"), strings.Fields("unpin web"+flags)...).want(t, 0, "web: ready")
+}
+
 // TestWaitForBackup: --wait ends with a failure that is final, and goes on after one that is not.
 func TestWaitForBackup(t *testing.T) {
 	for name, tt := range map[string]struct {
