@@ -155,21 +155,27 @@ func TestPausedRolloutFails(t *testing.T) {
 	}
 }
 
-// TestPausedAndChangedAgain: another change during a pause neither runs nor lets the one that is paused continue.
+// TestPausedAndChangedAgain: another change during a pause neither runs nor lets the one that is paused continue, whose number of
+// pods still follows the spec.
 func TestPausedAndChangedAgain(t *testing.T) {
 	p := newSimulation(t)
 	p.nginx.Spec.Replicas = new(int32(4))
 	p.settle()
-	p.nginx.Spec.Image = new("nginx:2")
+	p.nginx.Spec.Image, p.nginx.Spec.Config = new("nginx:2"), config("# 2")
 	for p.tick(); p.plan.Step.Stage != history.Rolling; p.tick() {
 	}
 	p.pause(true)
 	p.tick()
 	updated, others := p.updated()
-	p.nginx.Spec.Image = new("nginx:3")
+	p.nginx.Spec.Image, p.nginx.Spec.Config = new("nginx:3"), config("# 3")
 	p.waitLonger()
 	if now, left := p.updated(); p.image() != "nginx:2" || now != updated || left != others {
 		t.Errorf("it runs %s: %d pods were updated and %d not; now %d and %d", p.image(), updated, others, now, left)
+	}
+	p.nginx.Spec.Replicas = new(int32(6))
+	p.settle()
+	if replicas, candidate := *p.deployment().Spec.Replicas, p.file("web-config-next"); replicas != 6 || candidate != "# 2" {
+		t.Errorf("during the pause, %d pods are wanted in place of 6, and the candidate is %q", replicas, candidate)
 	}
 	p.pause(false)
 	p.settle()

@@ -126,7 +126,7 @@ func (p *simulation) tick() {
 
 func (p *simulation) application() *application.Application {
 	app := application.Of(p.nginx)
-	app.Stateful = p.stateful
+	app.Stateful, app.Waits = p.stateful, p.waitsFor
 	return app
 }
 
@@ -167,7 +167,10 @@ func (p *simulation) state() observe.State {
 		records = append(records, r)
 	}
 	s := observe.State{Owned: p.owned, Pods: p.pods, Instances: map[string]*instanceapi.Status{}, History: history.Read(records),
-		RecordedFiles: p.files}
+		RecordedFiles: map[string]nginxconf.Files{}}
+	for _, r := range observe.MayReturn(p.application(), s.History) {
+		s.RecordedFiles[r.Name] = p.files[r.Name]
+	}
 	for i := range p.pods {
 		if observe.Ready(&p.pods[i]) {
 			serving := s.Config(naming.ConfigMap("web")).Annotations[naming.AnnotationConfig]

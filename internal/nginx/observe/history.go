@@ -7,8 +7,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -33,7 +35,7 @@ func (o *Observer) history(ctx context.Context, app *application.Application, st
 // usually one of the two ConfigMaps does.
 func (o *Observer) recordedFiles(ctx context.Context, app *application.Application, state *State) error {
 	state.RecordedFiles = map[string]nginxconf.Files{}
-	for _, r := range mayReturn(app, state.History) {
+	for _, r := range MayReturn(app, state.History) {
 		files, err := o.revisionFiles(ctx, app, state, r)
 		if err != nil {
 			return err
@@ -43,8 +45,8 @@ func (o *Observer) recordedFiles(ctx context.Context, app *application.Applicati
 	return nil
 }
 
-// mayReturn returns the revisions that the next decision may select.
-func mayReturn(app *application.Application, h history.History) []*history.Revision {
+// MayReturn returns the revisions that the next decision may select.
+func MayReturn(app *application.Application, h history.History) []*history.Revision {
 	var wanted []*history.Revision
 	if last := h.LastGood(""); last != nil {
 		wanted = append(wanted, last)
@@ -54,9 +56,10 @@ func mayReturn(app *application.Application, h history.History) []*history.Revis
 			wanted = append(wanted, r)
 		}
 	}
+	waits := mayWait(app)
 	for i := range h {
-		if gated := app.Waits != "" || app.Spec.Rollout != nil && len(app.Spec.Rollout.Gates) > 0; gated && h[i].Stage != "" {
-			// It continues while another rollout waits.
+		if waits && h[i].Stage != "" {
+			// It stays, or continues, while another rollout waits.
 			wanted = append(wanted, &h[i])
 		}
 		if h[i].Failure.Attempt == "" {
@@ -67,6 +70,12 @@ func mayReturn(app *application.Application, h history.History) []*history.Revis
 		}
 	}
 	return wanted
+}
+
+// mayWait reports whether a rollout may have to wait before it begins.
+func mayWait(app *application.Application) bool {
+	rollout := ptr.Deref(app.Spec.Rollout, v1alpha2.Rollout{})
+	return app.Waits != "" || len(rollout.Gates) > 0 || ptr.Deref(rollout.Paused, false)
 }
 
 func (o *Observer) revisionFiles(ctx context.Context, app *application.Application, state *State, r *history.Revision) (nginxconf.Files, error) {
