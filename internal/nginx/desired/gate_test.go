@@ -23,21 +23,21 @@ func gated(t *testing.T, gates ...string) *simulation {
 // open opens a gate for the waiting revision.
 func (p *simulation) open(gate string) {
 	p.t.Helper()
-	if p.plan.Gates == nil {
+	if p.plan.Waiting == nil {
 		p.t.Fatal("nothing waits")
 	}
 	if p.nginx.Annotations == nil {
 		p.nginx.Annotations = map[string]string{}
 	}
-	p.nginx.Annotations[v1alpha2.AnnotationGatePrefix+gate] = p.plan.Gates.Revision
+	p.nginx.Annotations[v1alpha2.AnnotationGatePrefix+gate] = p.plan.Waiting.Revision
 }
 
 // waits fails the test unless a rollout waits for these gates.
 func (p *simulation) waits(gates ...string) {
 	p.t.Helper()
 	var closed []string
-	if p.plan.Gates != nil {
-		closed = p.plan.Gates.Names
+	if p.plan.Waiting != nil {
+		closed = p.plan.Waiting.Gates
 	}
 	if diff := cmp.Diff(gates, closed); diff != "" {
 		p.t.Errorf("-gates that are to be closed +those that are:\n%s", diff)
@@ -97,7 +97,7 @@ func TestConfigurationWaits(t *testing.T) {
 	p.nginx.Spec.Config = config("# 2")
 	p.settle()
 	p.waits("backup")
-	if !p.plan.Gates.NewConfig || p.file("web-config") != "# 1" || p.file("web-config-next") != "# 1" || len(p.plan.PodAnnotations)+len(p.plan.Orders) > 0 {
+	if !p.plan.Waiting.NewConfig || p.file("web-config") != "# 1" || p.file("web-config-next") != "# 1" || len(p.plan.PodAnnotations)+len(p.plan.Orders) > 0 {
 		t.Errorf("pods start with %q, the candidate is %q, %d pods are asked", p.file("web-config"), p.file("web-config-next"), len(p.plan.PodAnnotations))
 	}
 	p.open("backup")
@@ -233,8 +233,8 @@ func TestARenewalWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Gates == nil || plan.Run.Hash != p.plan.Run.Hash {
-		t.Errorf("the pods are renewed at once: %+v", plan.Gates)
+	if plan.Waiting == nil || plan.Run.Hash != p.plan.Run.Hash {
+		t.Errorf("the pods are renewed at once: %+v", plan.Waiting)
 	}
 }
 
@@ -247,8 +247,8 @@ func TestRolloutWaitsForOthers(t *testing.T) {
 	p.waitsFor = "it waits for others"
 	p.nginx.Spec.Image, p.nginx.Spec.Config = new("nginx:2"), config("# 2")
 	p.settle()
-	if p.image() != "nginx:1" || p.file("web-config-next") != "# 1" || p.plan.Gates == nil || p.plan.Gates.Waits != p.waitsFor {
-		t.Errorf("%s with %q runs, and waits: %+v", p.image(), p.file("web-config-next"), p.plan.Gates)
+	if p.image() != "nginx:1" || p.file("web-config-next") != "# 1" || p.plan.Waiting == nil || p.plan.Waiting.Waits != p.waitsFor {
+		t.Errorf("%s with %q runs, and waits: %+v", p.image(), p.file("web-config-next"), p.plan.Waiting)
 	}
 	p.pods = p.pods[:1]
 	p.settle()

@@ -41,8 +41,8 @@ func TestPausedBeforeRollout(t *testing.T) {
 	p.nginx.Spec.Image = new("nginx:2")
 	p.waitLonger()
 	p.expect("nginx:1", "1 good nginx:1")
-	if p.plan.Gates == nil || !p.plan.Gates.Paused || len(p.plan.Gates.Names) != 0 {
-		t.Errorf("the rollout waits for %+v", p.plan.Gates)
+	if p.plan.Waiting == nil || !p.plan.Waiting.Paused || len(p.plan.Waiting.Gates) != 0 {
+		t.Errorf("the rollout waits for %+v", p.plan.Waiting)
 	}
 	p.pause(false)
 	p.settle()

@@ -43,7 +43,7 @@ func (l *Pipeline) renew(ctx context.Context, p *pass, in revision.Input) error 
 	}
 	if renewed.Run.Hash == p.selection.Run.Hash {
 		l.renewals.release(p.key())
-		if renewed.Mode.Failed() || renewed.Mode == revision.WaitingForGate {
+		if renewed.Mode.Failed() || renewed.Mode == revision.Waiting {
 			// It failed, or waits: the status reports it as long as renewal is requested.
 			p.selection = renewed
 		}

@@ -73,10 +73,11 @@ const (
 	// Pinned: the revision that rollout.toRevision requests runs, or the last good one if the history has no such
 	// revision.
 	Pinned Mode = "Pinned"
-	// WaitingForGate: the rollout of the requested revision has not begun, because gates are closed or rollouts are paused.
-	WaitingForGate Mode = "WaitingForGate"
-	// GateRollback: gates closed after the pods got another template; what ran before is put back.
-	GateRollback Mode = "GateRollback"
+	// Waiting: the rollout of the requested revision has not begun, because gates are closed, rollouts are paused, or others come
+	// first.
+	Waiting Mode = "Waiting"
+	// WaitingRollback: the rollout of the requested revision waits, and what runs in the meantime is put back first.
+	WaitingRollback Mode = "WaitingRollback"
 	// RolledBack: the requested revision failed; the last good one runs.
 	RolledBack Mode = "RolledBack"
 	// Held: the requested revision failed, and rollout.onFailure keeps its pods for inspection.
@@ -88,7 +89,7 @@ const (
 // ReturnsToEarlier reports whether an earlier revision runs in place of the requested one, which must not
 // run now.
 func (m Mode) ReturnsToEarlier() bool {
-	return m == RolledBack || m == InterimRollback || m == GateRollback
+	return m == RolledBack || m == InterimRollback || m == WaitingRollback
 }
 
 // Failed reports whether the requested revision failed: Selection.Failure says why.
@@ -135,8 +136,8 @@ type Selection struct {
 	RolledBackTo int64
 	// Paused reports whether the rollout of what runs must not continue.
 	Paused bool
-	// Gates is set in mode WaitingForGate.
-	Gates *ClosedGates
+	// Waiting is set in the mode of this name.
+	Waiting *WaitingRollout
 	// Retry is when the revision that failed is tried again; nil if it is not.
 	Retry *Retry
 	// EarlierImage is the image with the instance manager that the live pods need, if it is not that of this release; empty

@@ -22,7 +22,7 @@ func (in *Input) selectRevision(requested Configuration, unknown bool) (Selectio
 	}
 	s.Run = s.Requested
 	undisturbed := s.Mode
-	for _, decide := range []func(*Selection) error{in.rollBackIfFailed, in.rollBackAbandonedRollout, in.waitAtGates} {
+	for _, decide := range []func(*Selection) error{in.rollBackIfFailed, in.rollBackAbandonedRollout, in.waitToBegin} {
 		if err = decide(&s); err != nil || s.Mode != undisturbed {
 			break
 		}

@@ -111,9 +111,9 @@ func canaryEvents(v *view, t transition) []Event {
 // canaryPassed reports whether the rollout continues after its canary.
 func (v *view) canaryPassed() bool {
 	switch v.in.Selection.Mode {
-	case revision.RolledBack, revision.Held, revision.WaitingForGate, revision.InterimRollback:
+	case revision.RolledBack, revision.Held, revision.Waiting, revision.InterimRollback:
 		return false
-	case revision.Normal, revision.Pinned, revision.GateRollback:
+	case revision.Normal, revision.Pinned, revision.WaitingRollback:
 	}
 	if v.rollout.CanaryFailure != "" || v.in.Selection.Paused {
 		return false

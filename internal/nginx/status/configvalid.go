@@ -15,7 +15,7 @@ import (
 
 // configValidChecks report what the nginx of the pods says about the requested configuration.
 var configValidChecks = []check{
-	configInvalid, rejectedWithRollout, noConfig, waitsForGate, configRejected, reloadRejected, configAccepted, configPending,
+	configInvalid, rejectedWithRollout, noConfig, rolloutNotBegun, configRejected, reloadRejected, configAccepted, configPending,
 }
 
 func configInvalid(v *view) *verdict {
@@ -39,14 +39,14 @@ func noConfig(v *view) *verdict {
 	return unknownVerdict(v1alpha2.ReasonConfigPending, "There is no configuration to test yet")
 }
 
-func waitsForGate(v *view) *verdict {
-	if s := &v.in.Selection; s.Mode != revision.WaitingForGate || !s.Gates.NewConfig {
+func rolloutNotBegun(v *view) *verdict {
+	if s := &v.in.Selection; s.Mode != revision.Waiting || !s.Waiting.NewConfig {
 		return nil
 	}
-	if waits := v.in.Selection.Gates.Waits; waits != "" {
+	if waits := v.in.Selection.Waiting.Waits; waits != "" {
 		return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun, so nginx has not tested it: "+waits)
 	}
-	if v.in.Selection.Gates.Paused {
+	if v.in.Selection.Waiting.Paused {
 		return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun (rollout.paused), so nginx has not tested it")
 	}
 	return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration waits for a gate (rollout.gates), so nginx has not tested it")

@@ -13,20 +13,20 @@ import (
 
 // waitingForGate names the closed gates, and says how to open them by hand.
 func waitingForGate(v *view) *verdict {
-	if v.in.Selection.Mode != revision.WaitingForGate {
+	if v.in.Selection.Mode != revision.Waiting {
 		return nil
 	}
-	closed := v.in.Selection.Gates
-	if closed.Waits != "" {
-		return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The rollout has not begun: "+closed.Waits)
+	waiting := v.in.Selection.Waiting
+	if waiting.Waits != "" {
+		return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The rollout has not begun: "+waiting.Waits)
 	}
-	gates, annotations := gateNames(closed.Names), make([]string, 0, len(closed.Names))
-	for _, gate := range closed.Names {
-		annotations = append(annotations, v1alpha2.AnnotationGatePrefix+gate+"="+closed.Revision)
+	gates, annotations := gateNames(waiting.Gates), make([]string, 0, len(waiting.Gates))
+	for _, gate := range waiting.Gates {
+		annotations = append(annotations, v1alpha2.AnnotationGatePrefix+gate+"="+waiting.Revision)
 	}
 	return falseVerdict(v1alpha2.ReasonWaitingForGate,
 		fmt.Sprintf("The rollout of %s waits for %s (rollout.gates); the current pods keep serving. To start it now: kubectl annotate --overwrite --namespace=%s %s %s",
-			closed.Revision, gates, v.in.Nginx.Namespace, v.resource(), strings.Join(annotations, " ")))
+			waiting.Revision, gates, v.in.Nginx.Namespace, v.resource(), strings.Join(annotations, " ")))
 }
 
 func gateNames(names []string) string {
@@ -46,12 +46,12 @@ func (v *view) resource() string {
 
 // waitingRollout is the same for other programs; nil if no rollout waits.
 func (v *view) waitingRollout() *v1alpha2.WaitingRollout {
-	if v.in.Selection.Mode != revision.WaitingForGate || v.in.Selection.Gates.Waits != "" || len(v.in.Selection.Gates.Names) == 0 {
+	if v.in.Selection.Mode != revision.Waiting || v.in.Selection.Waiting.Waits != "" || len(v.in.Selection.Waiting.Gates) == 0 {
 		return nil
 	}
 	w := &v1alpha2.WaitingRollout{
-		Revision: v.in.Selection.Gates.Revision,
-		Gates:    v.in.Selection.Gates.Names,
+		Revision: v.in.Selection.Waiting.Revision,
+		Gates:    v.in.Selection.Waiting.Gates,
 		Since:    metav1.NewTime(v.in.Now.Truncate(time.Second)),
 	}
 	if before := v.in.Nginx.Status.WaitingRollout; before != nil && before.Revision == w.Revision {

@@ -14,8 +14,8 @@ func rolloutPaused(v *view) *verdict {
 	s, c := &v.in.Selection, v.rollout
 	var progress string
 	switch {
-	case s.Mode == revision.WaitingForGate && s.Gates.Paused:
-		progress = "The rollout of " + s.Gates.Revision + " has not begun, because rollout.paused is set; the current pods keep serving" + afterPause(s.Gates)
+	case s.Mode == revision.Waiting && s.Waiting.Paused:
+		progress = "The rollout of " + s.Waiting.Revision + " has not begun, because rollout.paused is set; the current pods keep serving" + afterPause(s.Waiting)
 	case !s.Paused:
 		return nil
 	case s.Began != nil:
@@ -30,11 +30,11 @@ func rolloutPaused(v *view) *verdict {
 }
 
 // afterPause names the gates that a rollout waits for when the pause is over.
-func afterPause(g *revision.ClosedGates) string {
-	if len(g.Names) == 0 {
+func afterPause(w *revision.WaitingRollout) string {
+	if len(w.Gates) == 0 {
 		return ""
 	}
-	return "; then it waits for " + gateNames(g.Names)
+	return "; then it waits for " + gateNames(w.Gates)
 }
 
 func serveEarlier(pods int32) string {

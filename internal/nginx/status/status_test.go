@@ -304,15 +304,15 @@ func TestConditions(t *testing.T) {
 		}, "UpToDate", no, v1alpha2.ReasonWaitingForGate, "nginxcache front gate.operator.example.com/backup=r2"},
 		{"waiting for another application", func(in *Input) {
 			waitingFor()(in)
-			in.Selection.Gates.Waits = "it waits until the shards are up to date"
+			in.Selection.Waiting.Waits = "it waits until the shards are up to date"
 		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "The rollout has not begun: it waits until the shards are up to date"},
 		{"waiting and serving", waitingFor("backup"), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
 		{"waiting with the same configuration", waitingFor("backup"), "ConfigValid", yes, v1alpha2.ReasonConfigAccepted, "nginx accepted"},
-		{"waiting with another configuration", func(in *Input) { waitingFor("backup")(in); in.Selection.Gates.NewConfig = true },
+		{"waiting with another configuration", func(in *Input) { waitingFor("backup")(in); in.Selection.Waiting.NewConfig = true },
 			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "waits for a gate"},
 		{"waiting for another application with another configuration", func(in *Input) {
 			waitingFor()(in)
-			in.Selection.Gates.Waits, in.Selection.Gates.NewConfig = "it waits until the shards are up to date", true
+			in.Selection.Waiting.Waits, in.Selection.Waiting.NewConfig = "it waits until the shards are up to date", true
 		}, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "has not begun, so nginx has not tested it: it waits until"},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []owned.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written: the operator retries"},
@@ -376,13 +376,13 @@ func TestConditions(t *testing.T) {
 		{"held", failed(func(in *Input) { in.Selection.Mode = revision.Held }), "UpToDate", no, v1alpha2.ReasonRolloutHeld,
 			"The rollout failed and is held (rollout.onFailure), until the spec changes: CanaryFailed: 5xx"},
 		{"paused before it begins", func(in *Input) {
-			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, NewConfig: true}
+			in.Selection.Mode, in.Selection.Waiting = revision.Waiting, &revision.WaitingRollout{Revision: "5b3f", Paused: true, NewConfig: true}
 		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "The rollout of 5b3f has not begun, because rollout.paused is set; the current pods keep serving"},
 		{"paused before its gates", func(in *Input) {
-			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, Names: []string{"backup"}}
+			in.Selection.Mode, in.Selection.Waiting = revision.Waiting, &revision.WaitingRollout{Revision: "5b3f", Paused: true, Gates: []string{"backup"}}
 		}, "UpToDate", no, v1alpha2.ReasonRolloutPaused, "keep serving; then it waits for gate backup"},
 		{"a configuration paused before it begins", func(in *Input) {
-			in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "5b3f", Paused: true, NewConfig: true}
+			in.Selection.Mode, in.Selection.Waiting = revision.Waiting, &revision.WaitingRollout{Revision: "5b3f", Paused: true, NewConfig: true}
 		}, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun (rollout.paused), so nginx has not tested it"},
 		{"paused", func(in *Input) {
 			rollingOut(newPod("web-3"))(in)
@@ -510,7 +510,7 @@ func deploymentProgress(in *Input, condition appsv1.DeploymentConditionType, rea
 // waitingFor makes a rollout wait for gates.
 func waitingFor(gates ...string) func(*Input) {
 	return func(in *Input) {
-		in.Selection.Mode, in.Selection.Gates = revision.WaitingForGate, &revision.ClosedGates{Revision: "r2", Names: gates}
+		in.Selection.Mode, in.Selection.Waiting = revision.Waiting, &revision.WaitingRollout{Revision: "r2", Gates: gates}
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"example.com/nginx-operator/internal/nginx/observe"
 )
 
-// ClosedGates are the gates that a rollout waits for.
-type ClosedGates struct {
+// WaitingRollout is a rollout that has not begun, and what it waits for.
+type WaitingRollout struct {
 	// Revision identifies what is to be rolled out.
 	Revision string
-	// Names are in the order of the spec.
-	Names []string
+	// Gates are the closed ones, in the order of the spec.
+	Gates []string
 	// Waits is the Waits of the application.
 	Waits string
 	// Paused reports whether rollout.paused keeps it from beginning.
@@ -27,9 +27,9 @@ type ClosedGates struct {
 	NewConfig bool
 }
 
-// waitAtGates selects what runs now while gates are closed, or rollouts are paused. It neither stops a rollout that has
+// waitToBegin selects what runs now while gates are closed, rollouts are paused, or others come first. It neither stops a rollout that has
 // begun nor delays a return to the last good revision.
-func (in *Input) waitAtGates(s *Selection) error {
+func (in *Input) waitToBegin(s *Selection) error {
 	gates, paused := in.rolloutSpec().Gates, in.paused()
 	good := in.State.History.LastGood("")
 	if len(gates) == 0 && in.Waits == "" && !paused || good == nil || good.Name == s.Requested.Name || in.begun(&s.Requested) {
@@ -45,7 +45,7 @@ func (in *Input) waitAtGates(s *Selection) error {
 	if len(closed) == 0 && in.Waits == "" && !paused {
 		return nil
 	}
-	return in.keepRunning(s, good, &ClosedGates{Revision: id, Names: closed, Waits: in.Waits, Paused: paused})
+	return in.keepRunning(s, good, &WaitingRollout{Revision: id, Gates: closed, Waits: in.Waits, Paused: paused})
 }
 
 // paused reports whether no rollout may continue, or begin.
@@ -58,18 +58,18 @@ func (in *Input) pauses(s *Selection) bool {
 }
 
 // keepRunning selects what runs now.
-func (in *Input) keepRunning(s *Selection, good *history.Revision, closed *ClosedGates) error {
+func (in *Input) keepRunning(s *Selection, good *history.Revision, waiting *WaitingRollout) error {
 	run, err := in.running(good)
 	if err != nil {
 		return err
 	}
-	closed.NewConfig = s.Requested.Config.Revision != "" && s.Requested.Config.Revision != run.Config.Revision
-	if s.Requested.Hash == run.Hash && !closed.NewConfig {
+	waiting.NewConfig = s.Requested.Config.Revision != "" && s.Requested.Config.Revision != run.Config.Revision
+	if s.Requested.Hash == run.Hash && !waiting.NewConfig {
 		return nil
 	}
-	s.Mode, s.Run = GateRollback, run
+	s.Mode, s.Run = WaitingRollback, run
 	if in.State.LiveTemplate() == run.Hash {
-		s.Mode, s.Gates = WaitingForGate, closed
+		s.Mode, s.Waiting = Waiting, waiting
 	}
 	return nil
 }
