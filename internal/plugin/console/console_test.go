@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/nginx-operator/internal/plugin/console/fleet"
+	"example.com/nginx-operator/test/eventually"
 )
 
 // patience bounds the wait for a condition. It does not measure speed.
@@ -275,7 +276,7 @@ func TestFleet(t *testing.T) {
 		t.Errorf("%d watches for a view", n)
 	}
 	leave()
-	eventually(t, "the watch ends with the stream", func() bool { return s.api.watches.Load() == 0 })
+	eventually.Holds(t, patience, "the watch ends with the stream", func() bool { return s.api.watches.Load() == 0 })
 }
 
 // TestCoalesce: a reader gets the last of many changes, not each of them.
@@ -304,12 +305,12 @@ func TestStreamsAreBounded(t *testing.T) {
 	s := startConsole(t, Options{MaxStreams: 1})
 	ctx, leave := context.WithCancel(t.Context())
 	s.request(ctx, t, "GET", "/api/fleet", "", s.authorized())
-	eventually(t, "the first stream is open", func() bool { return s.api.watches.Load() == 1 })
+	eventually.Holds(t, patience, "the first stream is open", func() bool { return s.api.watches.Load() == 1 })
 	if got := s.request(t.Context(), t, "GET", "/api/fleet", "", s.authorized()).StatusCode; got != http.StatusTooManyRequests {
 		t.Errorf("status of the second stream: %d", got)
 	}
 	leave()
-	eventually(t, "there is room again", func() bool {
+	eventually.Holds(t, patience, "there is room again", func() bool {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		return s.request(ctx, t, "GET", "/api/fleet?namespace=x", "", s.authorized()).StatusCode != http.StatusTooManyRequests
@@ -368,20 +369,6 @@ func TestRefusals(t *testing.T) {
 		}
 		if strings.Contains(got.Message+s.logs.String(), s.token) {
 			t.Errorf("%s: the token leaks: %s %s", name, got.Message, s.logs)
-		}
-	}
-}
-
-func eventually(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !check() {
-		select {
-		case <-deadline:
-			t.Fatal("not in time: " + what)
-		case <-ticker.C:
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"example.com/nginx-operator/test/eventually"
 )
 
 // ownToken and alice are tokens: that of the console's pod, which is never used, and that of a viewer.
@@ -86,7 +88,7 @@ func TestSignedInHeaders(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		before := len(recorder.recorded())
 		s.request(ctx, t, "GET", path, "", append(foreign, authorizedAs(alice))...)
-		eventually(t, path+" reaches the API server", func() bool { return len(recorder.recorded()) > before })
+		eventually.Holds(t, patience, path+" reaches the API server", func() bool { return len(recorder.recorded()) > before })
 		leave()
 	}
 	s.request(t.Context(), t, "POST", "/api/applications/shop/web/edits", `{"command":"restart"}`, append(foreign, authorizedAs(alice))...)
@@ -316,7 +318,7 @@ func TestStreamsOfViewer(t *testing.T) {
 		}
 	}
 	leave()
-	eventually(t, "there is room again", func() bool {
+	eventually.Holds(t, patience, "there is room again", func() bool {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		return s.request(ctx, t, "GET", "/api/fleet", "", authorizedAs("token-of-carol")).StatusCode == http.StatusOK

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -120,9 +121,12 @@ func checksWithRights(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "checker"}},
 	}))
-	eventually(t, "everything is checked", func() bool {
+	polling.Eventually(t, "everything is checked", func() error {
 		got := kubectlNginx(t, "check", "--as=checker")
-		return !strings.Contains(got.output, "not checked") && strings.Contains(got.output, "you may not") && got.code == 2
+		if strings.Contains(got.output, "not checked") || !strings.Contains(got.output, "you may not") || got.code != 2 {
+			return fmt.Errorf("exit code %d: %s", got.code, got.output)
+		}
+		return nil
 	})
 }
 
@@ -242,7 +246,12 @@ func deleteEverything(t *testing.T) {
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(web), web))
 	web.Finalizers = nil
 	must(t, kube.Update(t.Context(), web))
-	eventually(t, "the application is gone", func() bool { return !exists(t, web) })
+	polling.Eventually(t, "the application is gone", func() error {
+		if exists(t, web) {
+			return errors.New("it still exists")
+		}
+		return nil
+	})
 	expect(t, 0, []string{"CustomResourceDefinition nginxoperators.operator.example.com deleted", "Namespace nginx-operator-system deleted"}, "uninstall", "--delete-applications", "--delete-crds")
 	definitions := &apiextensionsv1.CustomResourceDefinitionList{}
 	must(t, kube.List(t.Context(), definitions))

@@ -14,25 +14,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/plugin"
+	"example.com/nginx-operator/test/internal/kubetest"
 	"example.com/nginx-operator/test/testenv"
 )
 
 const (
-	// patience bounds the wait for a condition. It does not measure speed.
-	patience = time.Minute
-	version  = "1.2.3"
-	image    = "registry.example.com/nginx-operator:1.2.3"
+	version = "1.2.3"
+	image   = "registry.example.com/nginx-operator:1.2.3"
 )
 
 var (
-	plane *testenv.ControlPlane
-	kube  client.Client
+	plane   *testenv.ControlPlane
+	kube    client.Client
+	polling = kubetest.Poll{Interval: 50 * time.Millisecond, Timeout: time.Minute}
 )
 
 func TestMain(m *testing.M) {
@@ -120,13 +119,4 @@ func exists(t *testing.T, object client.Object) bool {
 
 func systemNamespace() *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: testenv.SystemNamespace}}
-}
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(context.Context) (bool, error) { return holds(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }

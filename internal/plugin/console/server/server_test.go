@@ -25,6 +25,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/spf13/pflag"
+
+	"example.com/nginx-operator/test/eventually"
 )
 
 // patience bounds the wait for a condition. It does not measure speed.
@@ -72,7 +74,7 @@ func start(t *testing.T, o Options) *started {
 	s := &started{logs: &logs{}, end: end, result: make(chan error, 1)}
 	go func() { s.result <- Run(ctx, o, s.logs.logger()) }()
 	t.Cleanup(s.end)
-	eventually(t, "the console serves", func() bool {
+	eventually.Holds(t, patience, "the console serves", func() bool {
 		_, after, found := strings.Cut(s.logs.String(), `"address":"`)
 		if address, _, whole := strings.Cut(after, `"`); found && whole {
 			s.url = "https://" + address
@@ -97,20 +99,6 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func eventually(t *testing.T, what string, check func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !check() {
-		select {
-		case <-deadline:
-			t.Fatal("not in time: " + what)
-		case <-ticker.C:
-		}
 	}
 }
 
@@ -151,7 +139,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 		t.Error("another certificate is served")
 	}
 	writeCertificate(t, dir, "second.example.com")
-	eventually(t, "the new certificate is served", serves("second.example.com"))
+	eventually.Holds(t, patience, "the new certificate is served", serves("second.example.com"))
 	s.end()
 	must(t, <-s.result)
 }
