@@ -270,7 +270,7 @@ server {
 		p.mount(shop, secret(t, 1))
 		p.start(image, "--port=https:443/TCP", "--certificate=shop")
 		p.ready()
-		denied := make(chan struct{})
+		denied, warned := make(chan struct{}), regexp.MustCompile(`nginx reads its keys again.*/etc/nginx/tls/\.pairs/shop-[0-9a-f]+/tls\.key`)
 		var clients sync.WaitGroup
 		for client := range 2 {
 			clients.Go(func() {
@@ -288,7 +288,7 @@ server {
 		files["again.conf"] = "# again"
 		revision := p.roll(files)
 		p.until("denied", func(instanceapi.Status) bool {
-			return strings.Contains(p.output.String(), "nginx reads its keys again")
+			return warned.MatchString(p.output.String())
 		})
 		close(denied)
 		clients.Wait()

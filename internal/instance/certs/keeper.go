@@ -93,10 +93,10 @@ func (k *Keeper) present(name string) (map[string]string, error) {
 	return files, err
 }
 
-// KeysDenied returns how often a key was not passed to any process; see keypipe.Readers.
-func (k *Keeper) KeysDenied() int64 {
+// KeysDenied returns how often a key was not passed to any process, and the last one.
+func (k *Keeper) KeysDenied() keypipe.Denials {
 	if k.keys == nil {
-		return 0
+		return keypipe.Denials{}
 	}
 	return k.keys.readers.Denied()
 }

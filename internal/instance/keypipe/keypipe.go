@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -59,12 +60,31 @@ type Readers struct {
 	Proc proc.FS
 	// Started reports whether this program started the process itself.
 	Started func(pid int) bool
-	denied  atomic.Int64
+
+	mu     sync.Mutex
+	denied Denials
 }
 
-// Denied returns how many pipes have ended without a process that got the key. A process that may read it can be among
-// those that had such a pipe open, and has to read again.
-func (r *Readers) Denied() int64 { return r.denied.Load() }
+// Denials are the pipes that have ended without a process that got the key. A process that may read it can be among those that had
+// such a pipe open, and has to read again.
+type Denials struct {
+	Count int64
+	// Last is the path of the last one; empty if there was none.
+	Last string
+}
+
+// Denied returns the denials so far.
+func (r *Readers) Denied() Denials {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.denied
+}
+
+func (r *Readers) deny(path string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.denied = Denials{Count: r.denied.Count + 1, Last: path}
+}
 
 // Pipe is a named pipe through which one file can be read.
 type Pipe struct {
@@ -193,7 +213,7 @@ func (p *Pipe) answer(fd int, answered map[int]bool) error {
 	pid := p.identify(fd, answered)
 	if pid == 0 {
 		if len(answered) == 0 {
-			p.readers.denied.Add(1)
+			p.readers.deny(p.path)
 		}
 		return nil
 	}

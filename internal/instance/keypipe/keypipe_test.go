@@ -76,6 +76,24 @@ func TestOnlyOursRead(t *testing.T) {
 	}
 }
 
+// TestDenied: a key that no process got is named.
+func TestDenied(t *testing.T) {
+	readers := &Readers{Proc: proc.Root, Started: func(int) bool { return false }}
+	var path string
+	for _, name := range []string{"first.key", "second.key"} {
+		path = filepath.Join(t.TempDir(), name)
+		pipe, err := readers.Serve(path, func() ([]byte, error) { return []byte(key), nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(pipe.Stop)
+	}
+	read(t, path, func(int) {})
+	if got, want := readers.Denied(), (Denials{1, path}); got != want {
+		t.Errorf("denied: %+v, want %+v", got, want)
+	}
+}
+
 // TestLate: a process that is delayed between the lookup of the path and the opening of the pipe
 // does not wait forever.
 func TestLate(t *testing.T) {

@@ -124,11 +124,13 @@ const keyAttempts = 3
 // nginx may not have got it.
 func (s *Supervisor) withKeys(ctx context.Context, attempt func() (passed bool)) {
 	for n := 1; ; n++ {
+		before := s.Certs.KeysDenied()
+		passed := attempt()
 		denied := s.Certs.KeysDenied()
-		if attempt() || n == keyAttempts || ctx.Err() != nil || s.Certs.KeysDenied() == denied {
+		if passed || n == keyAttempts || ctx.Err() != nil || denied == before {
 			return
 		}
-		slog.Warn("nginx reads its keys again: a worker had the pipe of a key open, so the key was not passed; remove what serves the folder of certificates")
+		slog.Warn("nginx reads its keys again: a worker had the pipe of a key open, so the key was not passed; remove what serves this file from the configuration", "path", denied.Last)
 	}
 }
 
