@@ -136,7 +136,7 @@ func (l *list) readTraffic(ctx context.Context, found *view.List) (resource stri
 		return "", err
 	}
 	found.MostPods = l.flags.mostPods
-	found.LeftOut, err = view.ReadListedTraffic(ctx, measurer, found.Items, pods, l.flags.mostPods)
+	found.LeftOut, found.Silent, err = view.ReadListedTraffic(ctx, measurer, found.Items, pods, l.flags.mostPods)
 	return "pods/proxy", err
 }
 

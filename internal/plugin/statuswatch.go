@@ -102,6 +102,7 @@ func (e *extras) add(ctx context.Context, a *view.Application) {
 			a.Forbidden = a.Forbidden[:known]
 		}
 	}
-	a.Zones, a.Traffic, a.Backups, a.Scalers = maps.Clone(e.zones), e.read.Traffic, e.read.Backups, e.read.Scalers
+	a.Zones, a.Traffic, a.Silent = maps.Clone(e.zones), e.read.Traffic, e.read.Silent
+	a.Backups, a.Scalers = e.read.Backups, e.read.Scalers
 	a.Forbidden = append(a.Forbidden, e.forbidden...)
 }

@@ -95,6 +95,9 @@ func (p Printer) listNotes(found view.List) error {
 			return err
 		}
 	}
+	if err := p.silent(found.Silent); err != nil {
+		return err
+	}
 	if err := p.leftOut(found.LeftOut, found.MostPods); err != nil {
 		return err
 	}

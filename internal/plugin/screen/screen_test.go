@@ -71,7 +71,7 @@ func TestList(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "new", CreationTimestamp: ago(time.Second)}},
 	}
 	measured := listed(12.34, all...)
-	measured.Measured, measured.LeftOut, measured.MostPods = true, 7, 12
+	measured.Measured, measured.LeftOut, measured.MostPods, measured.Silent = true, 7, 12, []string{"pod a-2 does not answer within 1s"}
 	measured.Items[1].Traffic = nil
 	refused := listed(0, all[0])
 	refused.Measured, refused.Forbidden = true, []string{"pods/proxy"}
@@ -104,14 +104,18 @@ func TestTop(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, top := range []view.Top{
-		{Applications: loads("web"), Total: 3}, {Applications: loads("web"), Total: 3, LeftOut: 9, MostPods: 3}, {Total: 3}, {}, {LeftOut: 1, MostPods: 1},
+		{Applications: loads("web"), Total: 3}, {Applications: loads("web"), Total: 3, LeftOut: 9, MostPods: 3, Silent: strings.Split("1 2 3 4 5 6 7", " ")}, {Total: 3}, {}, {LeftOut: 1, MostPods: 1},
 	} {
 		if err := printerTo(&out).TopApplications(top, true); err != nil {
 			t.Fatal(err)
 		}
 		out.WriteString("\n")
 	}
-	for _, top := range []view.Top{{Pods: loads("pod"), Servers: loads("server"), Total: 2}, {Total: 2}, {Total: 1}, {}} {
+	servers := loads("server")
+	for i := range servers {
+		servers[i].Pods, servers[i].Answering = 0, 0
+	}
+	for _, top := range []view.Top{{Pods: loads("pod"), Servers: servers, Total: 2, Silent: []string{"pod pod-2: the answer cannot be read: \x1b[31m"}}, {Total: 2}, {Total: 1}, {}} {
 		if err := printerTo(&out).TopPods(top); err != nil {
 			t.Fatal(err)
 		}
@@ -139,6 +143,7 @@ func TestStatus(t *testing.T) {
 		History: history.History{{Number: 7, Template: "t7"}, {Number: 8, Template: "t8", Stage: history.Canary, StartedAt: now.Add(-time.Minute)}},
 		Backups: []backupv1alpha1.NginxBackup{backupOf("web-3", backupv1alpha1.ReasonStoreFull, metav1.ConditionFalse), backupOf("web-2", "Completed", metav1.ConditionTrue), backupOf("web-1", "Completed", metav1.ConditionTrue)},
 		Scalers: []autoscalingv2.HorizontalPodAutoscaler{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 9}, Status: autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: 4}}}, Zones: map[string]string{"node-1": "zone-a"},
+		Silent:  []string{"pod web-2 does not answer within 1s"},
 		Traffic: map[string]view.Traffic{"web-1": {RequestsPerSecond: 12.4, ErrorShare: 0.0123, P50: 0.0042, P99: 1.5}},
 		Events: []eventsv1.Event{
 			{Reason: "Older", Note: "first", EventTime: metav1.NewMicroTime(now.Add(-time.Hour))},

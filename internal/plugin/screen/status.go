@@ -172,7 +172,10 @@ func (p Printer) pods(a *view.Application) error {
 			t.mark(slices.Index(row, readiness(&pod)), bad)
 		}
 	}
-	return t.print()
+	if err := t.print(); err != nil {
+		return err
+	}
+	return p.silent(a.Silent)
 }
 
 func readiness(pod *corev1.Pod) string {

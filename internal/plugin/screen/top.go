@@ -15,7 +15,7 @@ func (p Printer) TopApplications(top view.Top, namespaces bool) error {
 		if err := p.printf("None of the applications matches."); err != nil {
 			return err
 		}
-		return p.leftOut(top.LeftOut, top.MostPods)
+		return p.topNotes(top)
 	}
 	header := []string{"NAME", "PODS", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY"}
 	if namespaces {
@@ -32,18 +32,34 @@ func (p Printer) TopApplications(top view.Top, namespaces bool) error {
 	if err := t.print(); err != nil {
 		return err
 	}
+	return p.topNotes(top)
+}
+
+// topNotes says what is missing.
+func (p Printer) topNotes(top view.Top) error {
+	if err := p.silent(top.Silent); err != nil {
+		return err
+	}
 	return p.leftOut(top.LeftOut, top.MostPods)
 }
 
 // TopPods shows what the pods of an application do, and its server blocks.
 func (p Printer) TopPods(top view.Top) error {
+	tables := p.podsAndServers
 	if len(top.Pods) == 0 && len(top.Servers) == 0 {
-		return p.noPods(top.Total)
+		tables = p.noPods
 	}
+	if err := tables(top); err != nil {
+		return err
+	}
+	return p.topNotes(top)
+}
+
+func (p Printer) podsAndServers(top view.Top) error {
 	t := p.table("POD", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY")
 	for _, l := range top.Pods {
 		if l.Answering == 0 {
-			t.row(l.Name, "does not answer", "", "", "", "", "").mark(1, warning)
+			t.row(l.Name, "cannot be read", "", "", "", "", "").mark(1, warning)
 			continue
 		}
 		t.row(append([]string{l.Name}, loadCells(l)...)...)
@@ -62,17 +78,21 @@ func (p Printer) TopPods(top view.Top) error {
 }
 
 // noPods says why none of the pods is shown.
-func (p Printer) noPods(total int) error {
-	switch total {
+func (p Printer) noPods(top view.Top) error {
+	switch top.Total {
 	case 0:
 		return p.printf("The application has no pods.")
 	case 1:
 		return p.printf("The only pod does not match.")
 	}
-	return p.printf("None of %d pods matches.", total)
+	return p.printf("None of %d pods matches.", top.Total)
 }
 
+// loadCells returns the cells of what a load does. They are empty if no pod says it.
 func loadCells(l view.Load) []string {
+	if l.Pods > 0 && l.Answering == 0 {
+		return make([]string, 6)
+	}
 	return []string{rate(l.Requests), share(l.ErrorShare()), latencyOf(l.P50), latencyOf(l.P99), fmt.Sprintf("%.0f", l.Connections), fmt.Sprintf("%.0fMi", l.Memory/(1<<20))}
 }
 

@@ -16,6 +16,25 @@ func trafficCells(all map[string]view.Traffic, pod string) []string {
 	return []string{rate(t.RequestsPerSecond), share(t.ErrorShare), latency(t.P50), latency(t.P99)}
 }
 
+// silent says why pods cannot be read.
+func (p Printer) silent(reasons []string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	if err := p.printf("\nTraffic is missing, because pods cannot be read:"); err != nil {
+		return err
+	}
+	for _, reason := range reasons[:min(len(reasons), mostNamed)] {
+		if err := p.printf("  %s", Safe(reason)); err != nil {
+			return err
+		}
+	}
+	if more := len(reasons) - mostNamed; more > 0 {
+		return p.printf("  and %d more", more)
+	}
+	return nil
+}
+
 // rate returns a number per second.
 func rate(perSecond float64) string {
 	if perSecond > 0 && perSecond < 10 {

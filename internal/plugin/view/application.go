@@ -31,8 +31,10 @@ type Application struct {
 	Scalers []autoscalingv2.HorizontalPodAutoscaler `json:"scalers,omitempty"`
 	// Zones are the zones of nodes, by the names of the nodes.
 	Zones map[string]string `json:"zones,omitempty"`
-	// Traffic is that of the last minute, by the names of the pods. Pods that do not answer are missing.
+	// Traffic is that of the last minute, by the names of the pods. Pods that do not answer are missing; Silent says of those that
+	// are ready why.
 	Traffic map[string]Traffic `json:"traffic,omitempty"`
+	Silent  []string           `json:"silent,omitempty"`
 	// Forbidden are the resources that the user may not read.
 	Forbidden []string `json:"forbidden,omitempty"`
 	// Lost is why the API server cannot be reached for the moment, so that all of this may be out of date.
@@ -67,7 +69,10 @@ func ReadReasons(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOper
 // Complete adds what no watch reports: backups, scalers, the traffic, and the zones that are not known yet.
 func (a *Application) Complete(ctx context.Context, c client.Client, measurer Measurer, zones map[string]string) error {
 	return a.read(ctx,
-		part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, a.Pods); return err }},
+		part{"pods/proxy", func(ctx context.Context) (err error) {
+			a.Traffic, a.Silent, err = readTraffic(ctx, measurer, a.Pods)
+			return err
+		}},
 		part{"nodes", func(ctx context.Context) error { return addZones(ctx, c, a.Pods, zones) }},
 		part{"nginxbackups.backup.operator.example.com", func(ctx context.Context) (err error) {
 			a.Backups, err = ReadBackups(ctx, c, a.Nginx.Namespace, a.Nginx.Name)

@@ -49,8 +49,8 @@ func ReadCertificates(ctx context.Context, measurer Measurer, applications []v1a
 	}
 	reports, err := each(ctx, chosen, func(ctx context.Context, pod *corev1.Pod) (*instanceapi.Status, error) {
 		text, err := measure(ctx, measurer, pod, instanceapi.PathStatus, nil)
-		if text == nil || err != nil {
-			return nil, err
+		if err != nil {
+			return nil, onlyForbidden(err)
 		}
 		var status instanceapi.Status
 		if err := json.Unmarshal(text, &status); err != nil {

@@ -31,6 +31,8 @@ type List struct {
 	Measured bool `json:"-"`
 	LeftOut  int  `json:"leftOut,omitempty"`
 	MostPods int  `json:"-"`
+	// Silent says of pods that were asked and did not answer why.
+	Silent []string `json:"silent,omitempty"`
 	// Forbidden are the resources that the user may not read.
 	Forbidden []string `json:"forbidden,omitempty"`
 }
@@ -49,8 +51,8 @@ func State(a *v1alpha2.NginxOperator) fleet.State {
 }
 
 // ReadListedTraffic adds the traffic to applications, in their order, until a number of pods has been asked. It returns how many
-// applications with pods are left out.
-func ReadListedTraffic(ctx context.Context, measurer Measurer, applications []Listed, pods []corev1.Pod, mostPods int) (leftOut int, err error) {
+// applications with pods are left out, and why pods do not answer.
+func ReadListedTraffic(ctx context.Context, measurer Measurer, applications []Listed, pods []corev1.Pod, mostPods int) (leftOut int, silent []string, err error) {
 	order := make([]client.ObjectKey, 0, len(applications))
 	for i := range applications {
 		order = append(order, client.ObjectKeyFromObject(&applications[i].Nginx))
@@ -58,13 +60,13 @@ func ReadListedTraffic(ctx context.Context, measurer Measurer, applications []Li
 	chosen, leftOut := BoundPods(order, pods, mostPods)
 	windows, err := readWindows(ctx, measurer, chosen)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	found := sumWindows(chosen, windows)
 	for i, key := range order {
 		applications[i].Traffic = found[key]
 	}
-	return leftOut, nil
+	return leftOut, reasons(windows), nil
 }
 
 // BoundPods returns the pods of the first applications that have at most a number of pods, and how many applications with pods
@@ -112,8 +114,8 @@ func OfApplications(pods []corev1.Pod, applications []v1alpha2.NginxOperator) []
 	return slices.DeleteFunc(pods, func(p corev1.Pod) bool { return !wanted[applicationKey(&p)] })
 }
 
-// sumWindows adds up what pods have served by application. A window is nil if its pod does not answer.
-func sumWindows(pods []corev1.Pod, windows []*instanceapi.RequestWindow) map[client.ObjectKey]*ApplicationTraffic {
+// sumWindows adds up what pods have served by application.
+func sumWindows(pods []corev1.Pod, windows []reading[instanceapi.RequestWindow]) map[client.ObjectKey]*ApplicationTraffic {
 	found, sums := map[client.ObjectKey]*ApplicationTraffic{}, map[client.ObjectKey]*instanceapi.RequestWindow{}
 	for i := range pods {
 		key := applicationKey(&pods[i])
@@ -121,7 +123,7 @@ func sumWindows(pods []corev1.Pod, windows []*instanceapi.RequestWindow) map[cli
 			found[key], sums[key] = &ApplicationTraffic{}, &instanceapi.RequestWindow{}
 		}
 		found[key].Pods++
-		if w := windows[i]; w != nil {
+		if w := windows[i].said; w != nil {
 			// A pod that has just started has a shorter window, so rates are added up, and not requests.
 			found[key].Answering++
 			found[key].RequestsPerSecond += trafficOf(w).RequestsPerSecond

@@ -56,15 +56,15 @@ func TestReadListedTraffic(t *testing.T) {
 	}
 	web, big, api := traffic(30, 0.075, 2, 2), traffic(0.1, 0, 3, 1), traffic(1, 0, 1, 1)
 	for _, tt := range []struct {
-		most, leftOut int
-		want          []*ApplicationTraffic
+		most, leftOut, silent int
+		want                  []*ApplicationTraffic
 	}{
-		{6, 0, []*ApplicationTraffic{web, big, nil, api}}, {4, 1, []*ApplicationTraffic{web, nil, nil, api}}, {1, 2, []*ApplicationTraffic{nil, nil, nil, api}},
+		{6, 0, 2, []*ApplicationTraffic{web, big, nil, api}}, {4, 1, 0, []*ApplicationTraffic{web, nil, nil, api}}, {1, 2, 0, []*ApplicationTraffic{nil, nil, nil, api}},
 	} {
 		applications := listedApplications("web", "big", "idle", "api")
-		leftOut, err := ReadListedTraffic(t.Context(), served, applications, pods, tt.most)
-		if err != nil || leftOut != tt.leftOut {
-			t.Errorf("at most %d pods: %d applications are left out: %v", tt.most, leftOut, err)
+		leftOut, silent, err := ReadListedTraffic(t.Context(), served, applications, pods, tt.most)
+		if err != nil || leftOut != tt.leftOut || len(silent) != tt.silent {
+			t.Errorf("at most %d pods: %d applications are left out, %q: %v", tt.most, leftOut, silent, err)
 		}
 		for i, want := range tt.want {
 			if diff := cmp.Diff(want, applications[i].Traffic); diff != "" {

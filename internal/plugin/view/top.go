@@ -17,7 +17,7 @@ import (
 type Load struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Pods is how many pods there are, and Answering how many of them say what they do.
+	// Pods is how many pods there are, and Answering how many of them say at the begin and at the end what they have done.
 	Pods      int `json:"pods,omitempty"`
 	Answering int `json:"answering,omitempty"`
 	traffic.Rates
@@ -37,6 +37,8 @@ type Top struct {
 	// LeftOut is the number of applications that are not measured, because at most MostPods are.
 	LeftOut  int `json:"leftOut,omitempty"`
 	MostPods int `json:"-"`
+	// Silent says of pods that cannot be read why.
+	Silent []string `json:"silent,omitempty"`
 	// Total is how many pods are measured.
 	Total int `json:"-"`
 }
@@ -44,7 +46,7 @@ type Top struct {
 // ReadTop reads what the pods of the applications do during an interval.
 func ReadTop(ctx context.Context, measurer Measurer, pods []corev1.Pod, interval time.Duration) (Top, error) {
 	start := time.Now()
-	before, err := ReadMetrics(ctx, measurer, pods)
+	before, err := readMetrics(ctx, measurer, pods)
 	if err != nil {
 		return Top{}, err
 	}
@@ -54,7 +56,7 @@ func ReadTop(ctx context.Context, measurer Measurer, pods []corev1.Pod, interval
 		return Top{}, ctx.Err()
 	}
 	seconds := time.Since(start).Seconds()
-	after, err := ReadMetrics(ctx, measurer, pods)
+	after, err := readMetrics(ctx, measurer, pods)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return Top{}, err
 	}
@@ -62,21 +64,19 @@ func ReadTop(ctx context.Context, measurer Measurer, pods []corev1.Pod, interval
 }
 
 // sum adds up what pods have done between two readings.
-func sum(pods []corev1.Pod, before, after []*traffic.Pod, seconds float64) Top {
+func sum(pods []corev1.Pod, before, after []reading[traffic.Pod], seconds float64) Top {
 	applications, servers := map[client.ObjectKey]Load{}, map[client.ObjectKey]Load{}
-	var top Top
+	top := Top{Silent: silentIn(before, after)}
 	for i := range pods {
 		pod := &pods[i]
 		of := applicationKey(pod)
 		one := Load{Namespace: pod.Namespace, Name: pod.Name, Pods: 1, seconds: seconds}
-		if after[i] != nil {
-			one.Answering, one.Connections, one.Memory = 1, after[i].Connections, after[i].Memory
-		}
-		if before[i] != nil && after[i] != nil {
-			one.counts = after[i].Since(before[i].Counts)
-			for name, counts := range after[i].Servers {
+		if first, last := before[i].said, after[i].said; first != nil && last != nil {
+			one.Answering, one.Connections, one.Memory = 1, last.Connections, last.Memory
+			one.counts = last.Since(first.Counts)
+			for name, counts := range last.Servers {
 				key := client.ObjectKey{Namespace: of.String(), Name: name}
-				servers[key] = servers[key].plus(Load{Name: name, counts: counts.Since(before[i].Servers[name]), seconds: seconds})
+				servers[key] = servers[key].plus(Load{Name: name, counts: counts.Since(first.Servers[name]), seconds: seconds})
 			}
 		}
 		top.Pods = append(top.Pods, one)
@@ -89,6 +89,15 @@ func sum(pods []corev1.Pod, before, after []*traffic.Pod, seconds float64) Top {
 		finish(loads)
 	}
 	return top
+}
+
+// silentIn returns why pods cannot be read in one of two readings, or in both.
+func silentIn(before, after []reading[traffic.Pod]) []string {
+	silent := slices.Clone(after)
+	for i := range silent {
+		silent[i].silent = cmp.Or(silent[i].silent, before[i].silent)
+	}
+	return reasons(silent)
 }
 
 func (l Load) plus(other Load) Load {

@@ -3,6 +3,8 @@ package view
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/messages"
+	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/plugin/traffic"
 )
 
@@ -33,35 +37,71 @@ const (
 	window = 60
 	// patience is how long a pod may take to say what it has measured.
 	patience = time.Second
+	// mostReason bounds why a pod is silent, in bytes.
+	mostReason = 300
 )
 
-// readTraffic reads the traffic of pods.
-func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (map[string]Traffic, error) {
-	windows, err := readWindows(ctx, measurer, pods)
-	if err != nil {
-		return nil, err
-	}
-	found := map[string]Traffic{}
-	for i, w := range windows {
-		if w != nil {
-			found[pods[i].Name] = trafficOf(w)
-		}
-	}
-	return found, nil
+// reading is what a pod says, or why it says nothing.
+type reading[T any] struct {
+	// said is nil if silent is set.
+	said   *T
+	silent error
 }
 
-// readWindows reads what pods have served in the last minute, in their order; nil: a pod does not answer.
-func readWindows(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]*instanceapi.RequestWindow, error) {
-	return each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (*instanceapi.RequestWindow, error) {
-		text, err := measure(ctx, measurer, pod, instanceapi.PathRequests, map[string]string{instanceapi.ParameterSeconds: strconv.Itoa(window)})
-		if text == nil || err != nil {
-			return nil, err
+// reasons returns why pods are silent.
+func reasons[T any](readings []reading[T]) (all []string) {
+	for _, r := range readings {
+		if r.silent != nil {
+			all = append(all, messages.Shorten(r.silent.Error(), mostReason))
 		}
-		found, err := instanceapi.DecodeWindow(text)
+	}
+	return all
+}
+
+// readTraffic reads the traffic of pods, and why ready pods say nothing about it.
+func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (found map[string]Traffic, silent []string, err error) {
+	windows, err := readWindows(ctx, measurer, pods)
+	if err != nil {
+		return nil, nil, err
+	}
+	found = map[string]Traffic{}
+	for i := range windows {
+		switch w := &windows[i]; {
+		case w.said != nil:
+			found[pods[i].Name] = trafficOf(w.said)
+		case !observe.Ready(&pods[i]) || pods[i].DeletionTimestamp != nil:
+			// It is starting or ending.
+			w.silent = nil
+		}
+	}
+	return found, reasons(windows), nil
+}
+
+// readWindows reads what pods have served in the last minute, in their order.
+func readWindows(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]reading[instanceapi.RequestWindow], error) {
+	query := map[string]string{instanceapi.ParameterSeconds: strconv.Itoa(window)}
+	return read(ctx, measurer, pods, instanceapi.PathRequests, query, instanceapi.DecodeWindow)
+}
+
+// readMetrics reads the metrics of pods, in their order.
+func readMetrics(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]reading[traffic.Pod], error) {
+	return read(ctx, measurer, pods, instanceapi.PathMetrics, nil, func(text []byte) (traffic.Pod, error) {
+		return traffic.Parse(bytes.NewReader(text))
+	})
+}
+
+// read requests a path of pods. An error means that the user may not ask.
+func read[T any](ctx context.Context, measurer Measurer, pods []corev1.Pod, path string, query map[string]string, decode func([]byte) (T, error)) ([]reading[T], error) {
+	return each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (reading[T], error) {
+		text, err := measure(ctx, measurer, pod, path, query)
 		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // An answer that cannot be read is treated as none.
+			return reading[T]{silent: err}, onlyForbidden(err)
 		}
-		return &found, nil
+		said, err := decode(text)
+		if err != nil {
+			return reading[T]{silent: fmt.Errorf("pod %s: the answer cannot be read: %w", pod.Name, err)}, nil
+		}
+		return reading[T]{said: &said}, nil
 	})
 }
 
@@ -73,31 +113,22 @@ func trafficOf(w *instanceapi.RequestWindow) Traffic {
 	}
 }
 
-// measure requests a path of a pod. It returns nil if the pod does not answer, and an error only if the user may not ask.
+// measure requests a path of a pod.
 func measure(ctx context.Context, measurer Measurer, pod *corev1.Pod, path string, query map[string]string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	text, err := measurer.Get(ctx, client.ObjectKeyFromObject(pod), path, query)
-	if apierrors.IsForbidden(err) {
-		return nil, err
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("pod %s does not answer within %s", pod.Name, patience)
 	}
-	if err != nil {
-		return nil, nil //nolint:nilnil // The pod may be starting, ending, or on a node that is cut off.
-	}
-	return text, nil
+	return text, err
 }
 
-// ReadMetrics reads the metrics of pods, in their order; nil: a pod does not answer.
-func ReadMetrics(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]*traffic.Pod, error) {
-	return each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (*traffic.Pod, error) {
-		text, err := measure(ctx, measurer, pod, instanceapi.PathMetrics, nil)
-		if text == nil || err != nil {
-			return nil, err
-		}
-		found, err := traffic.Parse(bytes.NewReader(text))
-		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // Metrics that cannot be read are treated as none.
-		}
-		return &found, nil
-	})
+// onlyForbidden returns an error if the user may not ask pods. All others are of one pod, which may be starting, ending, or on a
+// node that is cut off.
+func onlyForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return err
+	}
+	return nil
 }
