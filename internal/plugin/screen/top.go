@@ -59,7 +59,7 @@ func (p Printer) podsAndServers(top view.Top) error {
 	t := p.table("POD", "REQ/S", "ERRORS", "P50", "P99", "CONNECTIONS", "MEMORY")
 	for _, l := range top.Pods {
 		if l.Answering == 0 {
-			t.row(l.Name, "cannot be read", "", "", "", "", "").mark(1, warning)
+			t.row(l.Name, "not known", "", "", "", "", "").mark(1, warning)
 			continue
 		}
 		t.row(append([]string{l.Name}, loadCells(l)...)...)

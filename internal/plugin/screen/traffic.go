@@ -21,7 +21,7 @@ func (p Printer) silent(reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
 	}
-	if err := p.printf("\nTraffic is missing, because pods cannot be read:"); err != nil {
+	if err := p.printf("\nThe traffic of some pods is not known:"); err != nil {
 		return err
 	}
 	for _, reason := range reasons[:min(len(reasons), mostNamed)] {
