@@ -210,6 +210,43 @@ func TestPluginRollback(t *testing.T) {
 	serves("nginx:3")
 }
 
+// TestPluginPromoteAndAbort: a rollout that waits for a gate, or runs a canary, is continued and ended as docs/kubectl-nginx.md and
+// docs/rollouts.md do it, and --wait waits for the end.
+func TestPluginPromoteAndAbort(t *testing.T) {
+	for name, tt := range map[string]struct {
+		rollout v1alpha2.Rollout
+		reason  string
+	}{
+		"gate":   {v1alpha2.Rollout{Gates: []string{gate}}, v1alpha2.ReasonWaitingForGate},
+		"canary": {v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(3600))}}, v1alpha2.ReasonCanaryRunning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRolled(t, v1alpha2.NginxOperatorSpec{Rollout: &tt.rollout})
+			redeploy := func(value string) {
+				t.Helper()
+				r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = &value })
+				waitCondition(t, r.nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, tt.reason)
+			}
+			ends := func(command, reason string) {
+				t.Helper()
+				if code, output, failure := kubectlNginx(t, command, r.nginx.Name, "--wait", "--timeout=2m", "-n", r.nginx.Namespace); code != 0 {
+					t.Fatalf("%s: exit code %d: %s%s", command, code, output, failure)
+				}
+				waitCondition(t, r.nginx, v1alpha2.ConditionUpToDate, metav1.ConditionTrue, reason)
+			}
+			redeploy("promoted")
+			ends("promote", v1alpha2.ReasonRolledOut)
+			redeploy("aborted")
+			ends("abort", v1alpha2.ReasonPinned)
+			r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Rollout, s.ForceRedeploy = nil, new("promoted") })
+			waitCondition(t, r.nginx, v1alpha2.ConditionUpToDate, metav1.ConditionTrue, v1alpha2.ReasonRolledOut)
+			if _, err := r.pods(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestPluginReport: the archive has what support needs, and none of the secrets that are in the objects.
 func TestPluginReport(t *testing.T) {
 	namespace := newNamespace(t)
