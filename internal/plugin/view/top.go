@@ -17,7 +17,7 @@ import (
 type Load struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Pods is how many pods there are, and Answering how many of them say at the begin and at the end what they have done.
+	// Pods is how many pods there are, and Answering how many of them say what they do.
 	Pods      int `json:"pods,omitempty"`
 	Answering int `json:"answering,omitempty"`
 	traffic.Rates

@@ -17,8 +17,8 @@ import (
 	"example.com/nginx-operator/internal/plugin/traffic"
 )
 
-// TestSum: pods are added up by application and by server block, and those that cannot be read at the begin or at the end are not taken for
-// idle.
+// TestSum: pods are added up by application and by server block, and those that cannot be read at the start or at the end are not
+// taken for idle.
 func TestSum(t *testing.T) {
 	pod := func(name, application string) corev1.Pod {
 		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{v1alpha2.LabelNginxOperator: application}}}
