@@ -112,7 +112,7 @@ func (p Printer) leftOut(applications, mostPods int) error {
 	if applications == 0 {
 		return nil
 	}
-	return p.printf("\nThe traffic of %d applications is not measured, because at most %d pods are asked: select applications with -n or -l, or raise --max-pods.", applications, mostPods)
+	return p.printf("\nApplications whose traffic is not measured, because of --max-pods=%d: %d. Select applications with -n or -l, or raise it.", mostPods, applications)
 }
 
 // tones are those of the states.
