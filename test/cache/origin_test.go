@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// origin answers as the query of a request says: a delay, a pause in the body, the size of the body, and all parameters in upper
-// case as headers. Each answer has another number.
+// origin answers as the query of a request says: a delay, a pause in the body, the size of the body and of a header, and all
+// parameters in upper case as headers. Each answer has another number, and begins with the body of its request.
 type origin struct {
 	address string
 	server  *http.Server
@@ -89,6 +89,10 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	size, _ := strconv.Atoi(query.Get("size"))                                               // None by default.
 	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", size+len(query.Get("more")))) // The client may have left.
+	if r.ContentLength != 0 {
+		body, _ := io.ReadAll(r.Body)          // The client may have left.
+		_, _ = fmt.Fprintf(w, "%s for ", body) // The same.
+	}
 }
 
 // begin counts a request that is being answered, until end is called.

@@ -36,6 +36,12 @@ func (s *tiers) issue(t *testing.T, certificates []v1alpha1.Certificate) {
 // getTLS returns the answer for a path on a host, from a client that trusts the authority, and the protocol.
 func (s *tiers) getTLS(t *testing.T, host, path string) (answer, string) {
 	t.Helper()
+	return s.sendTLS(t, host, path, nil)
+}
+
+// sendTLS does the same with a body, whose length the client does not say.
+func (s *tiers) sendTLS(t *testing.T, host, path string, body io.Reader) (answer, string) {
+	t.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(s.authority.PEM()))
 	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots}, DisableCompression: true,
@@ -43,14 +49,14 @@ func (s *tiers) getTLS(t *testing.T, host, path string) (answer, string) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", s.tls)
 		}}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+path, nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+host+path, body)
 	must(t, err)
 	response, err := (&http.Client{Transport: transport, Timeout: time.Minute}).Do(request)
 	must(t, err)
 	defer func() { _ = response.Body.Close() }() // It was read.
-	body, err := io.ReadAll(response.Body)
+	got, err := io.ReadAll(response.Body)
 	must(t, err)
-	return answer{response.StatusCode, response.Header, string(body)}, response.Proto
+	return answer{response.StatusCode, response.Header, string(got)}, response.Proto
 }
 
 // TestTLS: an edge serves https with the certificate of the host, stores what it serves apart from http, and a purge removes
