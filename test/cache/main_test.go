@@ -86,6 +86,10 @@ type tiers struct {
 	ending string
 	// chance makes the edge store one of four answers. Otherwise it stores all, so that tests know what it has.
 	chance bool
+	// hurried shortens what nginx waits for: two seconds for an answer instead of 60, and so on.
+	hurried bool
+	// smallZones leaves nginx little room to remember for which objects requests wait.
+	smallZones bool
 	// shard is the process of the shard.
 	shard *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
@@ -167,6 +171,14 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	if !s.chance {
 		addresses["    75% 1;\n"] = ""
 	}
+	if s.smallZones {
+		addresses[":4m rate="] = ":64k rate="
+	}
+	timeouts := ""
+	if s.hurried {
+		timeouts = "proxy_read_timeout 2s;"
+		maps.Copy(addresses, map[string]string{"proxy_cache_lock_timeout 15s;": "proxy_cache_lock_timeout 1s;", "proxy_read_timeout 120s;": "proxy_read_timeout 4s;"})
+	}
 	addresses[cacheconf.Dir], addresses["/dev/stdout"] = folder+"/cache", folder+"/access.log"
 	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheClosed] = folder + "/closed"
 	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheEnding] = folder + "/ending"
@@ -206,10 +218,11 @@ error_log stderr warn;
 events {}
 http {
 %[3]s
+%[4]s
 proxy_temp_path %[1]s/temp/proxy;
 client_body_temp_path %[1]s/temp/body;
 %[2]s}
-`, folder, includes.String(), format)
+`, folder, includes.String(), format, timeouts)
 	must(t, os.WriteFile(filepath.Join(root, folder, "main"), []byte(main), 0o644))
 	var output strings.Builder
 	command := exec.Command("/usr/sbin/nginx", "-c", folder+"/main", "-p", folder)

@@ -74,6 +74,10 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	query := r.URL.Query()
+	if raw := query.Get("raw"); raw != "" {
+		sendRaw(w, raw)
+		return
+	}
 	delay, _ := time.ParseDuration(query.Get("delay")) // None by default.
 	time.Sleep(delay)
 	for name, values := range query {
@@ -81,7 +85,14 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header()[name] = values
 		}
 	}
+	if large, _ := strconv.Atoi(query.Get("large")); large > 0 { // None by default.
+		w.Header().Set("X-Large", strings.Repeat("x", large))
+	}
 	w.WriteHeader(status)
+	if r.ContentLength != 0 {
+		body, _ := io.ReadAll(r.Body)          // The client may have left.
+		_, _ = fmt.Fprintf(w, "%s for ", body) // The same.
+	}
 	if pause, err := time.ParseDuration(query.Get("pause")); err == nil {
 		_, _ = fmt.Fprint(w, "begun ") // The client may have left.
 		w.(http.Flusher).Flush()
@@ -89,10 +100,16 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	size, _ := strconv.Atoi(query.Get("size"))                                               // None by default.
 	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", size+len(query.Get("more")))) // The client may have left.
-	if r.ContentLength != 0 {
-		body, _ := io.ReadAll(r.Body)          // The client may have left.
-		_, _ = fmt.Fprintf(w, "%s for ", body) // The same.
+}
+
+// sendRaw sends bytes instead of an answer, and closes the connection.
+func sendRaw(w http.ResponseWriter, raw string) {
+	connection, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		return
 	}
+	_, _ = io.WriteString(connection, raw) // The client may have left.
+	_ = connection.Close()                 // The same.
 }
 
 // begin counts a request that is being answered, until end is called.
