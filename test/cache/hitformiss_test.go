@@ -133,6 +133,25 @@ func TestVariantsCollapse(t *testing.T) {
 	}
 }
 
+// TestCollapseOfMany: many other objects that are requested change nothing, however long their URLs are.
+func TestCollapseOfMany(t *testing.T) {
+	t.Parallel()
+	s := &tiers{origin: newOrigin(t), smallZones: true}
+	s.start(t, declare(nil), map[string]string{"shard.test": freePorts(t, 1)[0]})
+	for _, length := range []int{1, 200, 600, 1500, 3000, 2} {
+		long := strings.Repeat("x", length)
+		for n := range 200 {
+			s.get(t, fmt.Sprintf("/%d/%d?%s", length, n, long))
+		}
+		for _, length := range []int{1, 200, 600, 1500, 3000} {
+			name := fmt.Sprintf("/%d/%d", len(long), length)
+			if n := s.crowd(t, 10, fmt.Sprintf("%s?delay=100ms&x=%s", name, strings.Repeat("x", length)), nil); n != 1 {
+				t.Errorf("after objects whose URLs have %d characters, the origin answered %d of 10 requests for one with %d at once", len(long), n, length)
+			}
+		}
+	}
+}
+
 // TestSlowCollapse: clients wait for an object whose origin takes its time.
 func TestSlowCollapse(t *testing.T) {
 	t.Parallel()

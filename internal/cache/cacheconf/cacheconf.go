@@ -200,12 +200,28 @@ func (in Input) gateway() map[string]any {
 	}
 	d := in.Cache.Spec.Defaults
 	return map[string]any{
-		"Origins":  origins,
-		"Slices":   sliceSizes(in.Cache.Spec),
-		"TooLarge": greaterThan(maxObjectSize(d)),
+		"Origins":     origins,
+		"Slices":      sliceSizes(in.Cache.Spec),
+		"NameLengths": nameLengths(),
+		"TooLarge":    greaterThan(maxObjectSize(d)),
 		"Stale": fmt.Sprintf("stale-while-revalidate=%d, stale-if-error=%d",
 			Seconds(d.StaleWhileRevalidate), Seconds(d.StaleIfError)),
 	}
+}
+
+// lengths are the least and the greatest length of some texts.
+type lengths struct{ Min, Max int }
+
+// nameLengths returns the lengths of names for which nginx takes the same room in the zone of a limit: a power of two, of
+// which it needs 80 bytes itself.
+func nameLengths() (all []lengths) {
+	const own, smallest, largest = 80, 256, 4096
+	next := 1
+	for room := smallest; room <= largest; room *= 2 {
+		all = append(all, lengths{next, room - own})
+		next = room - own + 1
+	}
+	return all
 }
 
 func (in Input) origin(o v1alpha1.Origin) origin {
