@@ -3,8 +3,12 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -109,5 +113,85 @@ func TestOwnStatuses(t *testing.T) {
 				t.Errorf("%s: the status is %d, and the origin received %d requests", name, got.status, len(s.origin.received(name)))
 			}
 		}
+	}
+}
+
+// TestOriginOfTwoAddresses: an answer that the origin breaks off does not take all its addresses for away.
+func TestOriginOfTwoAddresses(t *testing.T) {
+	t.Parallel()
+	s := &tiers{origin: newOrigin(t)}
+	s.origin.listenAlso(t)
+	s.start(t, declare(nil), map[string]string{"shard.test": freePorts(t, 1)[0]})
+	for n := range 5 {
+		if got := s.get(t, fmt.Sprintf("/bad/%d?raw=HTTP/1.1", n)); got.status != http.StatusBadGateway {
+			t.Errorf("an answer that is broken off: the status is %d", got.status)
+		}
+		if got := s.get(t, fmt.Sprintf("/good/%d", n)); got.status != http.StatusOK {
+			t.Errorf("the next request: the status is %d", got.status)
+		}
+	}
+}
+
+// TestUploads: a body reaches the origin while it is being sent, whatever its size, and no disk has to hold it.
+func TestUploads(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodGet} {
+		body, more := io.Pipe()
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.edge+"/"+method, body)
+		must(t, err)
+		answered := make(chan string)
+		go func() {
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				answered <- err.Error()
+				return
+			}
+			defer func() { _ = response.Body.Close() }() // It was read.
+			text, _ := io.ReadAll(response.Body)         // What is missing shows in the length.
+			answered <- fmt.Sprint(response.StatusCode, " ", strings.Count(string(text), "x"))
+		}()
+		const part = 1 << 20
+		_, err = io.WriteString(more, strings.Repeat("x", part))
+		must(t, err)
+		poll().Eventually(t, "the origin has a part of a "+method, func() error {
+			if len(s.origin.received("/"+method)) == 0 {
+				return errors.New("it has received nothing")
+			}
+			return nil
+		})
+		_, err = io.WriteString(more, strings.Repeat("x", part))
+		must(t, err)
+		must(t, more.Close())
+		if got, want := <-answered, fmt.Sprint(http.StatusOK, " ", 2*part); got != want {
+			t.Errorf("%s: the answer is %q, want %q", method, got, want)
+		}
+	}
+}
+
+// TestSlowClients: what an edge does not store waits in the shard, and not on the disk of the edge, for clients that do not read it.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const size = 64 << 20
+	response, err := http.Get(fmt.Sprintf("http://%s/a?size=%d", s.edge, size)) //nolint:noctx // It ends with its body.
+	must(t, err)
+	defer func() { _ = response.Body.Close() }() // What is left does not matter.
+	poll().Eventually(t, "the shard has stored the object", func() error {
+		if files := s.objects(t); len(files) != 1 || strings.Contains(files[0], ".0") {
+			return fmt.Errorf("it has %q", files)
+		}
+		return nil
+	})
+	// Such a file has no name.
+	open, err := filepath.Glob("/proc/[0-9]*/fd/*")
+	must(t, err)
+	for _, descriptor := range open {
+		if file, err := os.Readlink(descriptor); err == nil && strings.HasPrefix(file, s.temporary) {
+			t.Errorf("the edge has the file %s", file)
+		}
+	}
+	if n, err := io.Copy(io.Discard, response.Body); err != nil || n < size {
+		t.Errorf("%d bytes: %v", n, err)
 	}
 }

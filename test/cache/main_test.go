@@ -96,6 +96,8 @@ type tiers struct {
 	purged [2]*purge.Store
 	// logs are the request logs of the shard and of the edge.
 	logs [2]string
+	// temporary is the folder of the temporary files of the edge, and of the bodies that it gets.
+	temporary string
 	// volume is the folder of the shard's volume, and closed the file that keeps it from storing objects.
 	volume, closed string
 	// volumeSize is the size of the volume in bytes; 0: it is a folder of this machine.
@@ -185,6 +187,8 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	if !strings.HasPrefix(name, "edge-of-") {
 		s.volume, s.closed = filepath.Join(root, folder, "cache"), filepath.Join(root, folder, "closed")
 		s.mountVolume(t)
+	} else {
+		s.temporary = filepath.Join(root, folder, "temp")
 	}
 	addresses["/etc/nginx/tls/"] = folder + "/tls/"
 	for name, pair := range s.pairs {
@@ -201,7 +205,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	must(t, err)
 	var includes strings.Builder
 	for _, file := range slices.Sorted(maps.Keys(files)) {
-		text := files[file]
+		text := s.origin.withSecond(files[file])
 		for from, to := range addresses {
 			text = strings.ReplaceAll(text, from, to)
 		}

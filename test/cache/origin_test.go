@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +22,9 @@ import (
 // parameters in upper case as headers. Each answer has another number, and begins with the body of its request.
 type origin struct {
 	address string
-	server  *http.Server
+	// second is another address of it; empty if it has one only.
+	second string
+	server *http.Server
 
 	mu       sync.Mutex
 	requests []*http.Request
@@ -59,6 +62,28 @@ func newOrigin(t *testing.T) *origin {
 	go func() { _ = o.server.Serve(listener) }() // It returns when it is closed.
 	t.Cleanup(func() { _ = o.server.Close() })
 	return o
+}
+
+// listenAlso gives the origin a second address, with the port of the first.
+func (o *origin) listenAlso(t *testing.T) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(o.address)
+	must(t, err)
+	o.second = net.JoinHostPort("127.0.0.2", port)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", o.second)
+	must(t, err)
+	go func() { _ = o.server.Serve(listener) }() // It returns when it is closed.
+}
+
+// inUpstream is the origin in the configuration of its upstream.
+var inUpstream = regexp.MustCompile(`server app\.shop\.svc\.test:80 resolve(.*);`)
+
+// withSecond returns a configuration in which the upstream has the second address as well, as if a name server had given it.
+func (o *origin) withSecond(text string) string {
+	if o.second == "" {
+		return text
+	}
+	return inUpstream.ReplaceAllString(text, "$0\n    server "+o.second+"$1;")
 }
 
 func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
