@@ -209,11 +209,11 @@ func (in Input) gateway() map[string]any {
 	}
 }
 
-// lengths are the least and the greatest length of some texts.
+// lengths is a range of lengths, both ends included.
 type lengths struct{ Min, Max int }
 
-// nameLengths returns the lengths of names for which nginx takes the same room in the zone of a limit: a power of two, of
-// which it needs 80 bytes itself.
+// nameLengths returns the ranges of lengths for which a name takes the same room in a zone of limit_req: nginx allocates a power of
+// two, and needs 80 bytes of it itself.
 func nameLengths() (all []lengths) {
 	const own, smallest, largest = 80, 256, 4096
 	next := 1
