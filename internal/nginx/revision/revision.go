@@ -82,7 +82,7 @@ const (
 	RolledBack Mode = "RolledBack"
 	// Held: the requested revision failed, and rollout.onFailure keeps its pods for inspection.
 	Held Mode = "Held"
-	// InterimRollback: the last good revision runs until the pods of a rollout that was given up are gone.
+	// InterimRollback: the last good revision runs until the pods of an abandoned rollout are gone.
 	InterimRollback Mode = "InterimRollback"
 )
 
