@@ -16,8 +16,8 @@ import (
 	"example.com/nginx-operator/internal/cache/cacheconf"
 )
 
-// startTwo starts an edge with two shards, which are the same nginx: an edge never takes its only shard for away.
-func startTwo(t *testing.T, s *tiers) *tiers {
+// startTwoShards starts an edge with two shards, which are the same nginx: an edge never marks its only shard as unavailable.
+func startTwoShards(t *testing.T, s *tiers) *tiers {
 	t.Helper()
 	in, port := declare(nil), freePorts(t, 1)[0]
 	in.Shards = cacheconf.Peers{"one.test", "two.test"}
@@ -26,18 +26,18 @@ func startTwo(t *testing.T, s *tiers) *tiers {
 	return s
 }
 
-// wantShards checks that the edge has not taken its shards for away.
-func (s *tiers) wantShards(t *testing.T, path string) {
+// wantShardAnswer checks that a shard answers for a path: the edge has not marked its shards as unavailable.
+func (s *tiers) wantShardAnswer(t *testing.T, path string) {
 	t.Helper()
 	if got := s.get(t, path); !strings.Contains(got.header.Get("Cache-Status"), "one.test; ") {
 		t.Errorf("no shard answers for %s: %d (%s)", path, got.status, got.header.Get("Cache-Status"))
 	}
 }
 
-// TestLargeHeaders: an answer whose headers are too large is passed on or fails, and no shard is taken for away because of it.
+// TestLargeHeaders: an answer with large headers is passed on or fails, and no shard is marked as unavailable because of it.
 func TestLargeHeaders(t *testing.T) {
 	t.Parallel()
-	s := startTwo(t, &tiers{})
+	s := startTwoShards(t, &tiers{})
 	for _, long := range []int{0, 7000} {
 		for large := 22_000; large < 34_000; large += 200 {
 			name := fmt.Sprintf("/%d/%d", long, large)
@@ -48,16 +48,16 @@ func TestLargeHeaders(t *testing.T) {
 			if n := len(s.origin.received(name)); n != 1 {
 				t.Errorf("a header of %d bytes, and %d in the key: the origin received %d requests", large, long, n)
 			}
-			s.wantShards(t, "/other"+name)
+			s.wantShardAnswer(t, "/other"+name)
 		}
 	}
 }
 
-// TestSlowOrigin: the origin gets no request twice because it does not answer in time, and no shard is taken for away then. Some
-// of the clients wait for another one first.
+// TestSlowOrigin: an origin that does not answer in time gets no request twice, and no shard is marked as unavailable. Some of the
+// requests wait for another one first.
 func TestSlowOrigin(t *testing.T) {
 	t.Parallel()
-	s := startTwo(t, &tiers{hurried: true})
+	s := startTwoShards(t, &tiers{shortTimeouts: true})
 	const clients = 5
 	var group sync.WaitGroup
 	for range clients {
@@ -71,13 +71,14 @@ func TestSlowOrigin(t *testing.T) {
 	if n := len(s.origin.received("/a")); n > clients {
 		t.Errorf("the origin received %d requests of %d clients", n, clients)
 	}
-	s.wantShards(t, "/other")
+	s.wantShardAnswer(t, "/other")
 }
 
-// TestBrokenAnswers: whatever an origin sends, no shard is taken for away because of it, and the origin gets no request twice.
+// TestBrokenAnswers: whatever an origin sends, no shard is marked as unavailable because of it, and the origin gets no request
+// twice.
 func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
-	s := startTwo(t, &tiers{})
+	s := startTwoShards(t, &tiers{})
 	const ok, chunked = "HTTP/1.1 200 OK\r\n", "Transfer-Encoding: chunked\r\n\r\n"
 	for name, raw := range map[string]string{
 		"a chunk of no length":  ok + chunked + "zz\r\na\r\n0\r\n\r\n",
@@ -93,7 +94,7 @@ func TestBrokenAnswers(t *testing.T) {
 		path := "/" + strings.ReplaceAll(name, " ", "-")
 		for range 2 {
 			_, _ = s.try(t, http.MethodGet, with(path, "raw", raw)) // It may break off.
-			s.wantShards(t, fmt.Sprintf("/other%s/%d", path, len(s.origin.received(path))))
+			s.wantShardAnswer(t, fmt.Sprintf("/other%s/%d", path, len(s.origin.received(path))))
 		}
 		if n := len(s.origin.received(path)); n != 2 {
 			t.Errorf("%s: the origin received %d requests instead of 2", name, n)
@@ -116,7 +117,7 @@ func TestOwnStatuses(t *testing.T) {
 	}
 }
 
-// TestOriginOfTwoAddresses: an answer that the origin breaks off does not take all its addresses for away.
+// TestOriginOfTwoAddresses: an answer that the origin breaks off does not mark its addresses as unavailable.
 func TestOriginOfTwoAddresses(t *testing.T) {
 	t.Parallel()
 	s := &tiers{origin: newOrigin(t)}
@@ -132,7 +133,7 @@ func TestOriginOfTwoAddresses(t *testing.T) {
 	}
 }
 
-// TestUploads: a body reaches the origin while it is being sent, whatever its size, and no disk has to hold it.
+// TestUploads: a body reaches the origin while the client sends it, so no disk has to hold it.
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -169,7 +170,8 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestSlowClients: what an edge does not store waits in the shard, and not on the disk of the edge, for clients that do not read it.
+// TestSlowClients: an answer that an edge does not store waits in the shard for a client that does not read it, and not on the
+// disk of the edge.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -187,7 +189,7 @@ func TestSlowClients(t *testing.T) {
 	open, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	must(t, err)
 	for _, descriptor := range open {
-		if file, err := os.Readlink(descriptor); err == nil && strings.HasPrefix(file, s.temporary) {
+		if file, err := os.Readlink(descriptor); err == nil && strings.HasPrefix(file, s.tempDir) {
 			t.Errorf("the edge has the file %s", file)
 		}
 	}

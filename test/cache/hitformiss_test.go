@@ -18,11 +18,11 @@ import (
 // lockTimeout is how long a request waits for another one at most, if a fault makes it wait.
 const lockTimeout = 15 * time.Second
 
-// crowd sends requests for a path at once, and returns the greatest number of them that the origin answered at once.
-func (s *tiers) crowd(t *testing.T, clients int, path string, headers func(client int) []string) (atOnce int) {
+// getAtOnce sends requests for a path at once, and returns the greatest number of them that the origin answered at once.
+func (s *tiers) getAtOnce(t *testing.T, clients int, path string, headers func(client int) []string) (peak int) {
 	t.Helper()
 	name, _, _ := strings.Cut(path, "?")
-	s.origin.atOnce(name)
+	s.origin.takePeak(name)
 	var group sync.WaitGroup
 	for client := range clients {
 		group.Go(func() {
@@ -36,7 +36,7 @@ func (s *tiers) crowd(t *testing.T, clients int, path string, headers func(clien
 		})
 	}
 	group.Wait()
-	return s.origin.atOnce(name)
+	return s.origin.takePeak(name)
 }
 
 // TestNeverStored: requests for what is never stored do not wait for each other, except for the first ones.
@@ -53,7 +53,7 @@ func TestNeverStored(t *testing.T) {
 		for range 2 {
 			bodies[s.get(t, path).body] = true
 		}
-		if n := s.crowd(t, 20, path, nil); n != 20 || len(bodies) != 2 {
+		if n := s.getAtOnce(t, 20, path, nil); n != 20 || len(bodies) != 2 {
 			t.Errorf("%s: the origin answered %d of 20 requests at once, and %d of 2 before", name, n, len(bodies))
 		}
 		if got := s.get(t, path).header.Get("Cache-Status"); !strings.Contains(got, "fwd=uri-miss; detail=hit-for-miss") {
@@ -67,7 +67,7 @@ func TestNeverStoredAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	begun := time.Now()
-	if n := s.crowd(t, 100, with("/a", "Cache-Control", "no-store", "delay", "1s"), nil); n < 90 || time.Since(begun) >= lockTimeout {
+	if n := s.getAtOnce(t, 100, with("/a", "Cache-Control", "no-store", "delay", "1s"), nil); n < 90 || time.Since(begun) >= lockTimeout {
 		t.Errorf("the origin answered %d of 100 requests at once, and all within %s", n, time.Since(begun))
 	}
 	if n := len(s.origin.received("/a")); n != 100 {
@@ -115,7 +115,7 @@ func TestStoredAgain(t *testing.T) {
 		t.Errorf("%d %q, then %q (%s)", first.status, first.body, second.body, second.header.Get("Cache-Status"))
 	}
 	s.purge(t)
-	if n := s.crowd(t, 50, path, nil); n != 1 {
+	if n := s.getAtOnce(t, 50, path, nil); n != 1 {
 		t.Errorf("after a purge, the origin answered %d of 50 requests at once", n)
 	}
 }
@@ -125,7 +125,7 @@ func TestVariantsCollapse(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	encodings := []string{"gzip", "br", "zstd", "identity"}
-	s.crowd(t, 100, with("/a", "Vary", "Accept-Encoding", "delay", "300ms"), func(client int) []string {
+	s.getAtOnce(t, 100, with("/a", "Vary", "Accept-Encoding", "delay", "300ms"), func(client int) []string {
 		return []string{"Accept-Encoding", encodings[client%len(encodings)]}
 	})
 	if n := len(s.origin.received("/a")); n != len(encodings) {
@@ -145,7 +145,7 @@ func TestCollapseOfMany(t *testing.T) {
 		}
 		for _, length := range []int{1, 200, 600, 1500, 3000} {
 			name := fmt.Sprintf("/%d/%d", len(long), length)
-			if n := s.crowd(t, 10, fmt.Sprintf("%s?delay=100ms&x=%s", name, strings.Repeat("x", length)), nil); n != 1 {
+			if n := s.getAtOnce(t, 10, fmt.Sprintf("%s?delay=100ms&x=%s", name, strings.Repeat("x", length)), nil); n != 1 {
 				t.Errorf("after objects whose URLs have %d characters, the origin answered %d of 10 requests for one with %d at once", len(long), n, length)
 			}
 		}
@@ -156,7 +156,7 @@ func TestCollapseOfMany(t *testing.T) {
 func TestSlowCollapse(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
-	s.crowd(t, 50, "/a?pause=10s", nil)
+	s.getAtOnce(t, 50, "/a?pause=10s", nil)
 	if n := len(s.origin.received("/a")); n != 1 {
 		t.Errorf("the origin received %d requests", n)
 	}
@@ -178,7 +178,7 @@ func TestNeverStoredSlices(t *testing.T) {
 		}
 	}})
 	begun := time.Now()
-	if n := s.crowd(t, 20, path, nil); n != 20 || time.Since(begun) >= lockTimeout {
+	if n := s.getAtOnce(t, 20, path, nil); n != 20 || time.Since(begun) >= lockTimeout {
 		t.Errorf("the origin answered %d of 20 requests at once, and all within %s", n, time.Since(begun))
 	}
 	s.wantPart(t, path, nil, http.StatusOK, body, 0, bodySize)

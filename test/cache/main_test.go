@@ -86,9 +86,9 @@ type tiers struct {
 	ending string
 	// chance makes the edge store one of four answers. Otherwise it stores all, so that tests know what it has.
 	chance bool
-	// hurried shortens what nginx waits for: two seconds for an answer instead of 60, and so on.
-	hurried bool
-	// smallZones leaves nginx little room to remember for which objects requests wait.
+	// shortTimeouts shortens the times that nginx waits, such as from 60 seconds to 2 for an answer.
+	shortTimeouts bool
+	// smallZones makes the zones of limit_req small, in which nginx keeps the objects that requests wait for.
 	smallZones bool
 	// shard is the process of the shard.
 	shard *exec.Cmd
@@ -96,8 +96,8 @@ type tiers struct {
 	purged [2]*purge.Store
 	// logs are the request logs of the shard and of the edge.
 	logs [2]string
-	// temporary is the folder of the temporary files of the edge, and of the bodies that it gets.
-	temporary string
+	// tempDir is the folder of the temporary files of the edge, and of the bodies that it gets.
+	tempDir string
 	// volume is the folder of the shard's volume, and closed the file that keeps it from storing objects.
 	volume, closed string
 	// volumeSize is the size of the volume in bytes; 0: it is a folder of this machine.
@@ -177,7 +177,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 		addresses[":4m rate="] = ":64k rate="
 	}
 	timeouts := ""
-	if s.hurried {
+	if s.shortTimeouts {
 		timeouts = "proxy_read_timeout 2s;"
 		maps.Copy(addresses, map[string]string{"proxy_cache_lock_timeout 15s;": "proxy_cache_lock_timeout 1s;", "proxy_read_timeout 120s;": "proxy_read_timeout 4s;"})
 	}
@@ -188,7 +188,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 		s.volume, s.closed = filepath.Join(root, folder, "cache"), filepath.Join(root, folder, "closed")
 		s.mountVolume(t)
 	} else {
-		s.temporary = filepath.Join(root, folder, "temp")
+		s.tempDir = filepath.Join(root, folder, "temp")
 	}
 	addresses["/etc/nginx/tls/"] = folder + "/tls/"
 	for name, pair := range s.pairs {

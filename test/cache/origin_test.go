@@ -150,8 +150,8 @@ func (o *origin) begin(path string) (end func()) {
 	}
 }
 
-// atOnce returns the greatest number of requests for a path that were being answered at once, and forgets it.
-func (o *origin) atOnce(path string) int {
+// takePeak returns the greatest number of requests for a path that were being answered at once, and forgets it.
+func (o *origin) takePeak(path string) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	defer delete(o.peak, path)

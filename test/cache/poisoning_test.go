@@ -72,7 +72,8 @@ func TestUnkeyedHeaders(t *testing.T) {
 	}
 }
 
-// TestTunnels: the origin gets no offer of HTTP/2, in which a client could send it what it likes, but others.
+// TestTunnels: the origin gets no offer to upgrade to HTTP/2, through which a client could send it any request. It gets other
+// offers.
 func TestTunnels(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
@@ -84,7 +85,7 @@ func TestTunnels(t *testing.T) {
 	}
 }
 
-// TestFragments: a rule does not see a fragment, and the origin does not, either.
+// TestFragments: no rule sees the fragment of a URL, so the origin does not get it.
 func TestFragments(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(spec *v1alpha1.NginxCacheSpec) {

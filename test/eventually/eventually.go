@@ -1,4 +1,5 @@
-// Package eventually waits for conditions in tests that need no API server. Those below test/ use kubetest, which reports errors.
+// Package eventually waits for conditions in the tests of packages. The tests below test/ use kubetest, which reports the last
+// error.
 package eventually
 
 import (
