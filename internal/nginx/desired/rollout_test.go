@@ -168,7 +168,7 @@ func (p *simulation) state() observe.State {
 	}
 	s := observe.State{Owned: p.owned, Pods: p.pods, Instances: map[string]*instanceapi.Status{}, History: history.Read(records),
 		RecordedFiles: map[string]nginxconf.Files{}}
-	for _, r := range observe.MayReturn(p.application(), s.History) {
+	for _, r := range observe.SelectableRevisions(p.application(), s.History) {
 		s.RecordedFiles[r.Name] = p.files[r.Name]
 	}
 	for i := range p.pods {

@@ -35,7 +35,7 @@ func (o *Observer) history(ctx context.Context, app *application.Application, st
 // usually one of the two ConfigMaps does.
 func (o *Observer) recordedFiles(ctx context.Context, app *application.Application, state *State) error {
 	state.RecordedFiles = map[string]nginxconf.Files{}
-	for _, r := range MayReturn(app, state.History) {
+	for _, r := range SelectableRevisions(app, state.History) {
 		files, err := o.revisionFiles(ctx, app, state, r)
 		if err != nil {
 			return err
@@ -45,8 +45,8 @@ func (o *Observer) recordedFiles(ctx context.Context, app *application.Applicati
 	return nil
 }
 
-// MayReturn returns the revisions that the next decision may select.
-func MayReturn(app *application.Application, h history.History) []*history.Revision {
+// SelectableRevisions returns the revisions of the history that the next decision may select.
+func SelectableRevisions(app *application.Application, h history.History) []*history.Revision {
 	var wanted []*history.Revision
 	if last := h.LastGood(""); last != nil {
 		wanted = append(wanted, last)

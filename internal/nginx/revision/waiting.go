@@ -19,7 +19,7 @@ type WaitingRollout struct {
 	Revision string
 	// Gates are the closed ones, in the order of the spec.
 	Gates []string
-	// Waits is the Waits of the application.
+	// Waits is that of application.Application.
 	Waits string
 	// Paused reports whether rollout.paused keeps it from beginning.
 	Paused bool
@@ -27,8 +27,8 @@ type WaitingRollout struct {
 	NewConfig bool
 }
 
-// waitToBegin selects what runs now while gates are closed, rollouts are paused, or others come first. It neither stops a rollout that has
-// begun nor delays a return to the last good revision.
+// waitToBegin selects what runs now while gates are closed, rollouts are paused, or others come first. It neither stops a rollout
+// that has begun nor delays a return to the last good revision.
 func (in *Input) waitToBegin(s *Selection) error {
 	gates, paused := in.rolloutSpec().Gates, in.paused()
 	good := in.State.History.LastGood("")

@@ -19,7 +19,7 @@ import (
 // and what is under way.
 var upToDateChecks = []check{
 	suspended, specBlocked, waitingForRecreation, applyFailed, configLost, workloadMissing,
-	rolloutHeld, rollingBack, retryScheduled, rolledBack, rolloutPaused, waitingForGate, interimRollback,
+	rolloutHeld, rollingBack, retryScheduled, rolledBack, rolloutPaused, waitsToBegin, interimRollback,
 	canaryRunning, podsDiagnosed, podsNotCreated, deadlineExceeded, rolloutInProgress, portsPending,
 	servesLastGood, onProbation, everyPodServes, instancesUnreachable, configLoading,
 }

@@ -11,8 +11,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
-// waitingForGate names the closed gates, and says how to open them by hand.
-func waitingForGate(v *view) *verdict {
+// waitsToBegin says what a rollout waits for: other applications, or closed gates and how to open them by hand.
+func waitsToBegin(v *view) *verdict {
 	if v.in.Selection.Mode != revision.Waiting {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (v *view) resource() string {
 	return strings.ToLower(v.in.Owner.GVK.Kind) + " " + v.in.Owner.Name
 }
 
-// waitingRollout is the same for other programs; nil if no rollout waits.
+// waitingRollout returns the closed gates for other programs; nil if no rollout waits for any.
 func (v *view) waitingRollout() *v1alpha2.WaitingRollout {
 	if v.in.Selection.Mode != revision.Waiting || v.in.Selection.Waiting.Waits != "" || len(v.in.Selection.Waiting.Gates) == 0 {
 		return nil
