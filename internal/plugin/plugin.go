@@ -29,7 +29,7 @@ const (
 
 var (
 	errNotReady = errors.New("not ready")
-	// errNotLive is of an application that is ready, but not with the change that --wait is about.
+	// errNotLive: the application is ready, but without the change that --wait waits for.
 	errNotLive = errors.New("the change does not go live")
 	// errQuiet is an error that the output of the command shows.
 	errQuiet = errors.New("see above")

@@ -93,7 +93,7 @@ func (k *Keeper) present(name string) (map[string]string, error) {
 	return files, err
 }
 
-// KeysDenied returns how often a key was not passed to any process, and the last one.
+// KeysDenied returns how often a key was not passed to any process, and the path of the last one.
 func (k *Keeper) KeysDenied() keypipe.Denials {
 	if k.keys == nil {
 		return keypipe.Denials{}

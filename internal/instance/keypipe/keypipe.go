@@ -65,11 +65,11 @@ type Readers struct {
 	denied Denials
 }
 
-// Denials are the pipes that have ended without a process that got the key. A process that may read it can be among those that had
-// such a pipe open, and has to read again.
+// Denials are the pipes that were closed without passing the key to any process. nginx may have had such a pipe open as well, and
+// has to read again.
 type Denials struct {
 	Count int64
-	// Last is the path of the last one; empty if there was none.
+	// Last is the path of the last pipe; empty if there was none.
 	Last string
 }
 

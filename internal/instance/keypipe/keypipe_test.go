@@ -76,7 +76,7 @@ func TestOnlyOursRead(t *testing.T) {
 	}
 }
 
-// TestDenied: a key that no process got is named.
+// TestDenied: the last key that was not passed to any process is named.
 func TestDenied(t *testing.T) {
 	readers := &Readers{Proc: proc.Root, Started: func(int) bool { return false }}
 	var path string

@@ -41,7 +41,7 @@ type Edit struct {
 	WaitsForUnpin bool
 }
 
-// NotLive returns why a change that was made does not go live, and how to let it; empty if it does.
+// NotLive returns why a change that was made does not go live, and the command that makes it live; empty if it goes live.
 func (e *Edit) NotLive(t Target) string {
 	if !e.WaitsForUnpin || t.pinnedTo() == 0 {
 		return ""

@@ -95,7 +95,7 @@ func (p Printer) listNotes(found view.List) error {
 			return err
 		}
 	}
-	if err := p.silent(found.Silent); err != nil {
+	if err := p.silentPods(found.Silent); err != nil {
 		return err
 	}
 	if err := p.leftOut(found.LeftOut, found.MostPods); err != nil {

@@ -175,7 +175,7 @@ func (p Printer) pods(a *view.Application) error {
 	if err := t.print(); err != nil {
 		return err
 	}
-	return p.silent(a.Silent)
+	return p.silentPods(a.Silent)
 }
 
 func readiness(pod *corev1.Pod) string {

@@ -35,9 +35,9 @@ func (p Printer) TopApplications(top view.Top, namespaces bool) error {
 	return p.topNotes(top)
 }
 
-// topNotes says what is missing.
+// topNotes says which traffic is missing above, and why.
 func (p Printer) topNotes(top view.Top) error {
-	if err := p.silent(top.Silent); err != nil {
+	if err := p.silentPods(top.Silent); err != nil {
 		return err
 	}
 	return p.leftOut(top.LeftOut, top.MostPods)
@@ -88,7 +88,7 @@ func (p Printer) noPods(top view.Top) error {
 	return p.printf("None of %d pods matches.", top.Total)
 }
 
-// loadCells returns the cells of what a load does. They are empty if no pod says it.
+// loadCells returns the cells of a load. They are empty if none of its pods can be read.
 func loadCells(l view.Load) []string {
 	if l.Pods > 0 && l.Answering == 0 {
 		return make([]string, 6)

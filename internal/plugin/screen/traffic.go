@@ -16,8 +16,8 @@ func trafficCells(all map[string]view.Traffic, pod string) []string {
 	return []string{rate(t.RequestsPerSecond), share(t.ErrorShare), latency(t.P50), latency(t.P99)}
 }
 
-// silent says why pods cannot be read.
-func (p Printer) silent(reasons []string) error {
+// silentPods says why pods cannot be read.
+func (p Printer) silentPods(reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
 	}

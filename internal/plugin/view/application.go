@@ -31,8 +31,8 @@ type Application struct {
 	Scalers []autoscalingv2.HorizontalPodAutoscaler `json:"scalers,omitempty"`
 	// Zones are the zones of nodes, by the names of the nodes.
 	Zones map[string]string `json:"zones,omitempty"`
-	// Traffic is that of the last minute, by the names of the pods. Pods that do not answer are missing; Silent says of those that
-	// are ready why.
+	// Traffic is that of the last minute, by the names of the pods. Pods that cannot be read are missing; Silent says why, if they
+	// are ready.
 	Traffic map[string]Traffic `json:"traffic,omitempty"`
 	Silent  []string           `json:"silent,omitempty"`
 	// Forbidden are the resources that the user may not read.

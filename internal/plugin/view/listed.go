@@ -31,7 +31,7 @@ type List struct {
 	Measured bool `json:"-"`
 	LeftOut  int  `json:"leftOut,omitempty"`
 	MostPods int  `json:"-"`
-	// Silent says of pods that were asked and did not answer why.
+	// Silent says why pods that were queried cannot be read.
 	Silent []string `json:"silent,omitempty"`
 	// Forbidden are the resources that the user may not read.
 	Forbidden []string `json:"forbidden,omitempty"`
@@ -51,7 +51,7 @@ func State(a *v1alpha2.NginxOperator) fleet.State {
 }
 
 // ReadListedTraffic adds the traffic to applications, in their order, until a number of pods has been asked. It returns how many
-// applications with pods are left out, and why pods do not answer.
+// applications with pods are left out, and why pods cannot be read.
 func ReadListedTraffic(ctx context.Context, measurer Measurer, applications []Listed, pods []corev1.Pod, mostPods int) (leftOut int, silent []string, err error) {
 	order := make([]client.ObjectKey, 0, len(applications))
 	for i := range applications {
@@ -123,7 +123,7 @@ func sumWindows(pods []corev1.Pod, windows []reading[instanceapi.RequestWindow])
 			found[key], sums[key] = &ApplicationTraffic{}, &instanceapi.RequestWindow{}
 		}
 		found[key].Pods++
-		if w := windows[i].said; w != nil {
+		if w := windows[i].value; w != nil {
 			// A pod that has just started has a shorter window, so rates are added up, and not requests.
 			found[key].Answering++
 			found[key].RequestsPerSecond += trafficOf(w).RequestsPerSecond

@@ -34,10 +34,10 @@ type Top struct {
 	Applications []Load `json:"applications,omitempty"`
 	Pods         []Load `json:"pods,omitempty"`
 	Servers      []Load `json:"servers,omitempty"`
-	// LeftOut is the number of applications that are not measured, because at most MostPods are.
+	// LeftOut is the number of applications that are not measured, because at most MostPods pods are queried.
 	LeftOut  int `json:"leftOut,omitempty"`
 	MostPods int `json:"-"`
-	// Silent says of pods that cannot be read why.
+	// Silent says why pods cannot be read.
 	Silent []string `json:"silent,omitempty"`
 	// Total is how many pods are measured.
 	Total int `json:"-"`
@@ -71,7 +71,7 @@ func sum(pods []corev1.Pod, before, after []reading[traffic.Pod], seconds float6
 		pod := &pods[i]
 		of := applicationKey(pod)
 		one := Load{Namespace: pod.Namespace, Name: pod.Name, Pods: 1, seconds: seconds}
-		if first, last := before[i].said, after[i].said; first != nil && last != nil {
+		if first, last := before[i].value, after[i].value; first != nil && last != nil {
 			one.Answering, one.Connections, one.Memory = 1, last.Connections, last.Memory
 			one.counts = last.Since(first.Counts)
 			for name, counts := range last.Servers {
@@ -95,7 +95,7 @@ func sum(pods []corev1.Pod, before, after []reading[traffic.Pod], seconds float6
 func silentIn(before, after []reading[traffic.Pod]) []string {
 	silent := slices.Clone(after)
 	for i := range silent {
-		silent[i].silent = cmp.Or(silent[i].silent, before[i].silent)
+		silent[i].err = cmp.Or(silent[i].err, before[i].err)
 	}
 	return reasons(silent)
 }

@@ -25,9 +25,9 @@ func TestSum(t *testing.T) {
 	}
 	read := func(requests, failed float64) reading[traffic.Pod] {
 		counts := traffic.Counts{Requests: requests, Errors: failed, Latency: map[float64]float64{math.Inf(1): 0}}
-		return reading[traffic.Pod]{said: &traffic.Pod{Counts: counts, Servers: map[string]traffic.Counts{"a": counts, "b": {}}, Connections: 3, Memory: 1 << 20}}
+		return reading[traffic.Pod]{value: &traffic.Pod{Counts: counts, Servers: map[string]traffic.Counts{"a": counts, "b": {}}, Connections: 3, Memory: 1 << 20}}
 	}
-	silent := reading[traffic.Pod]{silent: errors.New("web-3 or web-4 is away")}
+	silent := reading[traffic.Pod]{err: errors.New("web-3 or web-4 is away")}
 	pods := []corev1.Pod{pod("web-1", "web"), pod("web-2", "web"), pod("web-3", "web"), pod("web-4", "web"), pod("api-1", "api")}
 	got := sum(pods, []reading[traffic.Pod]{read(10, 1), read(0, 0), silent, silent, read(0, 0)},
 		[]reading[traffic.Pod]{read(30, 3), read(20, 0), silent, read(70, 0), read(100, 0)}, 2)

@@ -37,28 +37,28 @@ const (
 	window = 60
 	// patience is how long a pod may take to say what it has measured.
 	patience = time.Second
-	// mostReason bounds why a pod is silent, in bytes.
+	// mostReason is how long the reason why a pod cannot be read may be, in bytes.
 	mostReason = 300
 )
 
-// reading is what a pod says, or why it says nothing.
+// reading is what was read from a pod, or why it cannot be read.
 type reading[T any] struct {
-	// said is nil if silent is set.
-	said   *T
-	silent error
+	// value is nil if err is set.
+	value *T
+	err   error
 }
 
-// reasons returns why pods are silent.
+// reasons returns why pods cannot be read.
 func reasons[T any](readings []reading[T]) (all []string) {
 	for _, r := range readings {
-		if r.silent != nil {
-			all = append(all, messages.Shorten(r.silent.Error(), mostReason))
+		if r.err != nil {
+			all = append(all, messages.Shorten(r.err.Error(), mostReason))
 		}
 	}
 	return all
 }
 
-// readTraffic reads the traffic of pods, and why ready pods say nothing about it.
+// readTraffic reads the traffic of pods, and returns why that of ready pods cannot be read.
 func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (found map[string]Traffic, silent []string, err error) {
 	windows, err := readWindows(ctx, measurer, pods)
 	if err != nil {
@@ -67,11 +67,11 @@ func readTraffic(ctx context.Context, measurer Measurer, pods []corev1.Pod) (fou
 	found = map[string]Traffic{}
 	for i := range windows {
 		switch w := &windows[i]; {
-		case w.said != nil:
-			found[pods[i].Name] = trafficOf(w.said)
+		case w.value != nil:
+			found[pods[i].Name] = trafficOf(w.value)
 		case !observe.Ready(&pods[i]) || pods[i].DeletionTimestamp != nil:
 			// It is starting or ending.
-			w.silent = nil
+			w.err = nil
 		}
 	}
 	return found, reasons(windows), nil
@@ -90,18 +90,18 @@ func readMetrics(ctx context.Context, measurer Measurer, pods []corev1.Pod) ([]r
 	})
 }
 
-// read requests a path of pods. An error means that the user may not ask.
+// read requests a path of pods. An error means that the user has no right to.
 func read[T any](ctx context.Context, measurer Measurer, pods []corev1.Pod, path string, query map[string]string, decode func([]byte) (T, error)) ([]reading[T], error) {
 	return each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (reading[T], error) {
 		text, err := measure(ctx, measurer, pod, path, query)
 		if err != nil {
-			return reading[T]{silent: err}, onlyForbidden(err)
+			return reading[T]{err: err}, onlyForbidden(err)
 		}
-		said, err := decode(text)
+		value, err := decode(text)
 		if err != nil {
-			return reading[T]{silent: fmt.Errorf("pod %s: the answer cannot be read: %w", pod.Name, err)}, nil
+			return reading[T]{err: fmt.Errorf("pod %s: the answer cannot be read: %w", pod.Name, err)}, nil
 		}
-		return reading[T]{said: &said}, nil
+		return reading[T]{value: &value}, nil
 	})
 }
 
@@ -124,8 +124,8 @@ func measure(ctx context.Context, measurer Measurer, pod *corev1.Pod, path strin
 	return text, err
 }
 
-// onlyForbidden returns an error if the user may not ask pods. All others are of one pod, which may be starting, ending, or on a
-// node that is cut off.
+// onlyForbidden returns an error only if the user has no right to query pods. All others are of one pod, which may be starting,
+// ending, or on a node that is cut off.
 func onlyForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return err

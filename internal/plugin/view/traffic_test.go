@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// faults are what happens to pods that are asked, by their names.
-type faults map[string]func() ([]byte, error)
+// responses are those of pods, by their names.
+type responses map[string]func() ([]byte, error)
 
 // Get implements Measurer.
-func (f faults) Get(_ context.Context, pod client.ObjectKey, _ string, _ map[string]string) ([]byte, error) {
-	return f[pod.Name]()
+func (r responses) Get(_ context.Context, pod client.ObjectKey, _ string, _ map[string]string) ([]byte, error) {
+	return r[pod.Name]()
 }
 
 func fails(err error) func() ([]byte, error) { return func() ([]byte, error) { return nil, err } }
 
-func says(text string) func() ([]byte, error) {
+func replies(text string) func() ([]byte, error) {
 	return func() ([]byte, error) { return []byte(text), nil }
 }
 
@@ -33,10 +33,10 @@ func TestSilentPods(t *testing.T) {
 	for i := range pods[:4] {
 		pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
-	found, silent, err := readTraffic(t.Context(), faults{
-		"web-1": says(`{"seconds":60,"requests":60}`),
+	found, silent, err := readTraffic(t.Context(), responses{
+		"web-1": replies(`{"seconds":60,"requests":60}`),
 		"web-2": fails(context.DeadlineExceeded),
-		"web-3": says("<html>" + strings.Repeat("x", 1000)),
+		"web-3": replies("<html>" + strings.Repeat("x", 1000)),
 		"web-4": fails(errors.New("the API server does not reach pod web-4: no route to host")),
 		"web-5": fails(errors.New("connection refused")),
 	}, pods)
@@ -54,7 +54,7 @@ func TestSilentPods(t *testing.T) {
 // TestForbiddenPods: a missing right is not a fault of each pod.
 func TestForbiddenPods(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "web-1", errors.New("no"))
-	if _, _, err := readTraffic(t.Context(), faults{"web-1": fails(forbidden)}, podsOf("web", "web-1")); !apierrors.IsForbidden(err) {
+	if _, _, err := readTraffic(t.Context(), responses{"web-1": fails(forbidden)}, podsOf("web", "web-1")); !apierrors.IsForbidden(err) {
 		t.Errorf("%v", err)
 	}
 }
