@@ -36,7 +36,7 @@ var advices = map[string]advice{
 	v1alpha2.ReasonConfigLoading:            {"pods are loading the configuration", "wait", []string{seeStatus}},
 	v1alpha2.ReasonCanaryRunning:            {"the first new pods are being compared with the others", "wait, end the comparison, or return", []string{seeStatus, "kubectl nginx promote {name}", "kubectl nginx abort {name}"}},
 	v1alpha2.ReasonCanaryFailed:             {"the first new pods did worse than the others", "correct what they run", []string{seeHistory, seeLogs}},
-	v1alpha2.ReasonWaitingForGate:           {"a rollout waits for its gates", "open them, or wait for who opens them", []string{"kubectl nginx promote {name}"}},
+	v1alpha2.ReasonWaitingForGate:           {"a rollout waits for its gates", "open them, or wait until another party opens them", []string{"kubectl nginx promote {name}"}},
 	v1alpha2.ReasonSuspended:                {"the application is suspended, so that nothing changes", "end the suspension", []string{"kubectl nginx resume {name}"}},
 	v1alpha2.ReasonWaitingForDeletion:       {"an object is being deleted, and is created again when it is gone", "remove the finalizers that the message names, if nothing else does", []string{seeTree}},
 	v1alpha2.ReasonApplyFailed:              {"an object could not be written", "the operator tries again; its log has the error", []string{checkAll}},
@@ -49,7 +49,7 @@ var advices = map[string]advice{
 	v1alpha2.ReasonProgressDeadlineExceeded: {"the rollout made no progress in time", "find out why new pods do not become ready", []string{describePod, seeLogs}},
 	v1alpha2.ReasonRollingBack:              {"the rollout failed, and the last good revision is coming back", "wait", []string{seeStatus}},
 	v1alpha2.ReasonRolledBack:               {"the rollout failed, and the last good revision serves", "correct what the message quotes; a restart tries the same again", []string{seeHistory, editSpec}},
-	v1alpha2.ReasonRolloutHeld:              {"the rollout failed, and its pods stay for you to look at", "look at them, then change the spec or return", []string{describePod, "kubectl nginx abort {name}"}},
+	v1alpha2.ReasonRolloutHeld:              {"the rollout failed, and its pods stay for inspection", "inspect them, then change the spec or return", []string{describePod, "kubectl nginx abort {name}"}},
 	v1alpha2.ReasonRolloutPaused:            {"the rollout is paused, and stays where it is", "let it continue, or return", []string{"kubectl nginx resume {name}", "kubectl nginx abort {name}"}},
 	v1alpha2.ReasonInstanceUnreachable:      {"the operator does not reach the instance manager of a pod", "let the operator reach port 9113 of the pods", []string{checkAll}},
 
