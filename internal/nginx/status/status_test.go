@@ -514,6 +514,10 @@ func waitingFor(gates ...string) func(*Input) {
 	}
 }
 
+func pausedBefore(in *Input) {
+	in.Selection.Mode, in.Selection.Waiting = revision.Waiting, &revision.WaitingRollout{Revision: "r2", Paused: true}
+}
+
 // TestWaitingRollout: the status shows what waits, and since when, for clients that open gates.
 func TestWaitingRollout(t *testing.T) {
 	later := metav1.NewTime(now.Add(time.Hour))
@@ -640,6 +644,8 @@ func TestEvents(t *testing.T) {
 		"rollout waits for less":  {waitingFor("backup", "approval"), waitingFor("backup"), nil},
 		"rollout has waited":      {waitingFor("backup"), rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
 		"rollout is given up":     {waitingFor("backup"), same, nil},
+		"paused, and given up":    {pausedBefore, same, nil},
+		"paused, and goes on":     {pausedBefore, rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
 		"rollout is done":         {rollingOut(newPod("web-3")), same, []string{"Normal RolloutCompleted"}},
 		"configuration starts":    {same, decided(rollout.Loading, 0), nil},
 		"configuration is served": {decided(rollout.Loading, 1), servedOnProbation, nil},

@@ -86,7 +86,7 @@ var reasonsBeforeRollout = []string{v1alpha2.ReasonWaitingForGate, v1alpha2.Reas
 
 // reasonsWithoutRollout are the reasons for which UpToDate is not True although no pod is being replaced.
 var reasonsWithoutRollout = []string{
-	v1alpha2.ReasonSuspended, v1alpha2.ReasonWaitingForGate,
+	v1alpha2.ReasonSuspended, v1alpha2.ReasonWaitingForGate, v1alpha2.ReasonRolloutPaused,
 	v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected, v1alpha2.ReasonInstanceUnreachable,
 }
 
