@@ -189,7 +189,8 @@ func (r *reader) readFile(path string, isTemporary bool) error {
 	switch {
 	case e == keep:
 		return nil
-	case e == makeStale && object.Valid.Before(r.now):
+	case e == makeStale && object.Valid.Unix() < r.now.Unix():
+		// It is stale already: nginx takes an object as fresh until the second of its end is over.
 		return nil
 	case e == makeStale:
 		err = cachefile.MakeStale(file, r.now)

@@ -76,6 +76,27 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestSoftInLastSecond: an object is made stale if nginx takes it as fresh, which it does until the second of its end is over.
+func TestSoftInLastSecond(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	content := file("k", "a")
+	for number := range int64(5) {
+		now := time.Now()
+		valid := uint64(now.Unix())
+		binary.LittleEndian.PutUint64(content[8:], valid)
+		path := put(t, dir, hash(1), content)
+		apply(t, s, 0, instanceapi.Purge{Number: number + 1, Soft: true, Tags: []string{"a"}})
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.LittleEndian.Uint64(text[8:]); got >= valid && time.Now().Unix() == now.Unix() {
+			t.Errorf("at %s, the object is fresh until the end of %d", now, got)
+		}
+	}
+}
+
 // TestUnknownFormat: where objects cannot be searched, everything is purged.
 func TestUnknownFormat(t *testing.T) {
 	dir := t.TempDir()
