@@ -5,6 +5,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -90,6 +91,10 @@ type tiers struct {
 	shortTimeouts bool
 	// smallZones makes the zones of limit_req small, in which nginx keeps the objects that requests wait for.
 	smallZones bool
+	// fullZones leaves both caches room for a few hundred keys.
+	fullZones bool
+	// workers is the number of workers of each nginx; 0: one, with which an object is stored before its client has the answer.
+	workers int
 	// shard is the process of the shard.
 	shard *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
@@ -173,6 +178,9 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	if !s.chance {
 		addresses["    75% 1;\n"] = ""
 	}
+	if s.fullZones {
+		addresses["keys_zone=shard:8m"], addresses["keys_zone=hot:8m"] = "keys_zone=shard:64k", "keys_zone=hot:64k"
+	}
 	if s.smallZones {
 		addresses[":4m rate="] = ":64k rate="
 	}
@@ -216,7 +224,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	}
 	main := fmt.Sprintf(`user root;
 daemon off;
-worker_processes 1;
+worker_processes %[5]d;
 pid %[1]s/pid;
 error_log stderr warn;
 events {}
@@ -226,7 +234,7 @@ http {
 proxy_temp_path %[1]s/temp/proxy;
 client_body_temp_path %[1]s/temp/body;
 %[2]s}
-`, folder, includes.String(), format, timeouts)
+`, folder, includes.String(), format, timeouts, cmp.Or(s.workers, 1))
 	must(t, os.WriteFile(filepath.Join(root, folder, "main"), []byte(main), 0o644))
 	var output strings.Builder
 	command := exec.Command("/usr/sbin/nginx", "-c", folder+"/main", "-p", folder)

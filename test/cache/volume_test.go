@@ -18,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/instance/cachevolume"
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -241,5 +244,37 @@ func TestEndingShard(t *testing.T) {
 	group.Wait()
 	if text := failed.Load(); text != nil {
 		t.Error(*text)
+	}
+}
+
+// TestFullZones: no request fails while the caches have no room for the key of one more object, and several workers make room at
+// the same time.
+func TestFullZones(t *testing.T) {
+	t.Parallel()
+	s := &tiers{origin: newOrigin(t), fullZones: true, workers: 4}
+	s.start(t, declare(func(spec *v1alpha1.NginxCacheSpec) {
+		spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/slices/")}, Slice: new(resource.MustParse("64Ki"))}}
+	}), map[string]string{"shard.test": freePorts(t, 1)[0]})
+	const each = 150
+	var group sync.WaitGroup
+	var failed atomic.Int64
+	for client := range 32 {
+		group.Go(func() {
+			for n := range each {
+				path := fmt.Sprintf("/%d/%d?size=20000", client, n)
+				if n%3 == 0 {
+					path = fmt.Sprintf("/slices/%d/%d", client, n)
+					s.origin.setFile(path, file{etag: `"1"`, body: "1 " + strings.Repeat("x", 20000)})
+				}
+				if err := s.check(t.Context(), path); err != nil {
+					failed.Add(1)
+					t.Logf("%s: %v", path, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if n := failed.Load(); n > 0 {
+		t.Errorf("of %d requests, %d failed", 32*each, n)
 	}
 }
