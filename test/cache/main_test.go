@@ -95,8 +95,8 @@ type tiers struct {
 	fullZones bool
 	// workers is the number of workers of each nginx; 0: one, with which an object is stored before its client has the answer.
 	workers int
-	// shard is the process of the shard.
-	shard *exec.Cmd
+	// shard and edgeProcess are the processes of the shard and of the edge.
+	shard, edgeProcess *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
 	purged [2]*purge.Store
 	// logs are the request logs of the shard and of the edge.
@@ -164,7 +164,7 @@ func (s *tiers) start(t *testing.T, in cacheconf.Input, ports map[string]string)
 	edgeFiles, err := cacheconf.Edge(in)
 	must(t, err)
 	s.edge, s.tls = "127.0.0.1:"+free[5], "127.0.0.1:"+free[7]
-	_, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[6]))
+	s.edgeProcess, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[6]))
 }
 
 // run runs an nginx with files in which the addresses are those of this machine. It returns what the instance manager of
