@@ -8,10 +8,10 @@ import (
 )
 
 // maxName is the longest name of a folder, in bytes, and maxPath the longest path in the tree. nginx finds nothing beyond
-// these, so the folder above is purged.
+// these, so the folder above is purged. A link that leads back from as many folders as fit in maxPath has less than 4096 bytes.
 const (
 	maxName = 255
-	maxPath = 3000
+	maxPath = 2600
 )
 
 // place returns the folder in the tree, and the name, of the link of a target. Where nginx could not find it, it returns

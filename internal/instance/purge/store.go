@@ -68,6 +68,8 @@ type Store struct {
 
 	mu    sync.Mutex
 	links int
+	// unused is how many generations there are at most to which no link leads.
+	unused int
 }
 
 // errDamaged means that links are missing or lead nowhere, so that nginx would find what was purged.
@@ -94,7 +96,10 @@ func Open(dir string, objects Objects) (*Store, error) {
 	if s.links < links {
 		return nil, fmt.Errorf("%w: of %d links, there are %d", errDamaged, links, s.links)
 	}
-	return s, s.complete()
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	return s, s.countUnused()
 }
 
 // complete makes the links that are missing. On a volume that has them, it writes nothing: the volume may be full.
@@ -130,6 +135,11 @@ func (s *Store) Apply(ctx context.Context, p instanceapi.Purges) error {
 	}
 	if err := s.begin(last); err != nil {
 		return err
+	}
+	if s.unused > maxLinks {
+		if err := s.removeUnused(); err != nil {
+			return err
+		}
 	}
 	if s.Number() < p.Since {
 		// What was purged meanwhile is not known any more.
@@ -202,6 +212,8 @@ func (s *Store) apply(p *instanceapi.Purge) error {
 		}
 		if isNew {
 			s.links++
+		} else {
+			s.unused++
 		}
 	}
 	return nil
@@ -213,13 +225,50 @@ func (s *Store) renew(number int64) error {
 	if _, err := s.link(nil, linkAll, generation); err != nil {
 		return err
 	}
-	s.links = 0
+	s.links, s.unused = 0, 0
 	if err := s.root.RemoveAll(tree); err != nil {
 		return err
 	}
 	// No link leads to the other generations any more.
 	return s.eachIn(generations, func(name string) error {
 		if name == generation {
+			return nil
+		}
+		return s.root.Remove(path.Join(generations, name))
+	})
+}
+
+// countUnused counts the generations to which no link can lead.
+func (s *Store) countUnused() error {
+	s.unused = -1 - s.links
+	return s.eachIn(generations, func(string) error {
+		s.unused++
+		return nil
+	})
+}
+
+// removeUnused removes the generations to which no link leads: where the same object is purged again and again, they would fill
+// the volume.
+func (s *Store) removeUnused() error {
+	all, err := s.root.Readlink(linkAll)
+	if err != nil {
+		return err
+	}
+	used := map[string]bool{path.Base(all): true}
+	err = fs.WalkDir(s.root.FS(), tree, func(link string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type() != fs.ModeSymlink {
+			return err
+		}
+		target, err := s.root.Readlink(link)
+		used[path.Base(target)] = true
+		return err
+	})
+	if err := missingIsFine(err); err != nil {
+		return err
+	}
+	s.unused = 0
+	return s.eachIn(generations, func(name string) error {
+		if used[name] {
 			return nil
 		}
 		return s.root.Remove(path.Join(generations, name))

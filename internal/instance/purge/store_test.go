@@ -110,6 +110,43 @@ func TestMissed(t *testing.T) {
 	}
 }
 
+// TestManyFolders: an object in more folders than a link can lead back from is purged with the folder above.
+func TestManyFolders(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	apply(t, s, 0, object(1, strings.Repeat("/a", 1200)), object(2, strings.Repeat("/a", 1400)))
+	if got := lookup(t, dir, "/a"); got != "0" {
+		t.Errorf("the generations of the folder at the top are %q", got)
+	}
+	open(t, dir)
+}
+
+// TestUnusedGenerations: an object that is purged again and again does not fill the volume with generations, nor does it lose the
+// last one, or those of others.
+func TestUnusedGenerations(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	apply(t, s, 0, object(1, "/b"))
+	var purges []instanceapi.Purge
+	for number := range int64(maxLinks + 2) {
+		purges = append(purges, object(number+2, "/a"))
+	}
+	apply(t, s, 1, purges...)
+	last := s.Number()
+	if again := open(t, dir).unused; s.unused <= maxLinks || again != s.unused {
+		t.Errorf("%d generations are unused, and after a restart %d", s.unused, again)
+	}
+	apply(t, s, last, object(last+1, "/c"))
+	if entries, err := os.ReadDir(filepath.Join(dir, generations)); err != nil || len(entries) != 4 {
+		t.Errorf("after %d purges of three objects, there are %d generations: %v", last+1, len(entries), err)
+	}
+	for path, want := range map[string]string{"/a": fmt.Sprintf("0 %d", last), "/b": "0 1", "/c": fmt.Sprintf("0 %d", last+1)} {
+		if got := lookup(t, dir, path); got != want {
+			t.Errorf("%s has the generations %q, want %q", path, got, want)
+		}
+	}
+}
+
 // TestRepeated: an object that is purged again and again has one link.
 func TestRepeated(t *testing.T) {
 	s := open(t, t.TempDir())
