@@ -178,12 +178,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	if !s.chance {
 		addresses["    75% 1;\n"] = ""
 	}
-	if s.fullZones {
-		addresses["keys_zone=shard:8m"], addresses["keys_zone=hot:8m"] = "keys_zone=shard:64k", "keys_zone=hot:64k"
-	}
-	if s.smallZones {
-		addresses[":4m rate="] = ":64k rate="
-	}
+	s.shrinkZones(addresses)
 	timeouts := ""
 	if s.shortTimeouts {
 		timeouts = "proxy_read_timeout 2s;"
@@ -267,6 +262,16 @@ client_body_temp_path %[1]s/temp/body;
 		return err
 	})
 	return command, purged, filepath.Join(root, folder, "requests.log")
+}
+
+// shrinkZones gives the zones the sizes that the test wants.
+func (s *tiers) shrinkZones(addresses map[string]string) {
+	if s.fullZones {
+		addresses["keys_zone=shard:8m"], addresses["keys_zone=hot:8m"] = "keys_zone=shard:64k", "keys_zone=hot:64k"
+	}
+	if s.smallZones {
+		addresses[":4m rate="] = ":64k rate="
+	}
 }
 
 // withRequestLog returns the files as the instance manager edits them for its request log, and the definition of the log.
