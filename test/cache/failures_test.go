@@ -176,7 +176,9 @@ func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	const size = 64 << 20
-	response, err := http.Get(fmt.Sprintf("http://%s/a?size=%d", s.edge, size)) //nolint:noctx // It ends with its body.
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s/a?size=%d", s.edge, size), nil)
+	must(t, err)
+	response, err := http.DefaultClient.Do(request)
 	must(t, err)
 	defer func() { _ = response.Body.Close() }() // What is left does not matter.
 	poll().Eventually(t, "the shard has stored the object", func() error {
