@@ -12,7 +12,7 @@ type Cache struct {
 	Size int64 `json:"sizeBytes"`
 	Free int64 `json:"freeBytes"`
 	// Problem is why no objects are stored at the moment; empty if they are.
-	Problem string `json:"problem,omitempty"`
+	Problem string `json:"problem,omitempty" max:"1024"`
 }
 
 // EndingAddress is where the nginx of a shard passes requests on to the other shards, so that they store what this one has

@@ -73,7 +73,7 @@ func TestClientRequestsRefuses(t *testing.T) {
 		"negative bucket": {says(`{"requests": 3, "latency": [4, -1]}`), "latency count is impossible"},
 		"overflow":        {says(`{"requests": 9223372036854775807}`), "contradict"},
 		"overflowing sum": {says(`{"requests": 2, "latency": [9223372036854775807, 9223372036854775807, 2]}`), "latency count is impossible"},
-		"endless":         {says(strings.Repeat(" ", maxAnswerBytes+1)), "longer than"},
+		"endless":         {says(strings.Repeat(" ", MaxOldAnswer+1)), "more than 1048576 bytes"},
 		"elsewhere":       {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/else", http.StatusFound) }, "redirect"},
 	}
 	for name, tt := range tests {
@@ -172,8 +172,8 @@ func TestClientOrderRefused(t *testing.T) {
 		"no text":       {answers(http.StatusUnauthorized, ""), "", "401"},
 		"no status":     {says("Replayed"), "", "read the status"},
 		"protocol":      {says(`{"protocol": 99}`), "", "protocol 99"},
-		"endless":       {says(strings.Repeat(" ", maxAnswerBytes+1)), "", "longer than"},
-		"endless error": {answers(http.StatusConflict, strings.Repeat(" ", maxAnswerBytes+1)), "", "longer than"},
+		"endless":       {says(strings.Repeat(" ", MaxOldAnswer+1)), "", "more than 1048576 bytes"},
+		"endless error": {answers(http.StatusConflict, strings.Repeat(" ", MaxOldAnswer+1)), "", "409"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/else", http.StatusTemporaryRedirect)
 		}, "", "redirect"},

@@ -1,6 +1,12 @@
 package instanceapi
 
-import "time"
+import (
+	"encoding/json"
+	"io"
+	"time"
+
+	"example.com/nginx-operator/internal/boundedjson"
+)
 
 // These are the paths for users, who reach them with a forwarded port: only the loopback interface of the pod has them,
 // and nginx itself cannot use them.
@@ -21,21 +27,33 @@ const (
 // ConfigFiles are the user's files of a configuration, by their names. JSON has them in base64: they can have any bytes.
 type ConfigFiles map[string][]byte
 
+// configFilesLimits bounds the JSON of a ConfigFiles. Configurations of too many files are refused with a message of their own.
+var configFilesLimits = boundedjson.Limits{Bytes: MaxConfigFiles, Depth: 1, Items: 2048, Values: 2048, String: MaxConfigFiles}
+
+// ReadConfigFiles reads the JSON of a ConfigFiles. The error is a boundedjson.LimitError if it exceeds the limits.
+func ReadConfigFiles(from io.Reader) (files ConfigFiles, err error) {
+	text, err := configFilesLimits.Read(from)
+	if err != nil {
+		return nil, err
+	}
+	return files, json.Unmarshal(text, &files)
+}
+
 // ServedConfig is the configuration that nginx's workers have answered with.
 type ServedConfig struct {
 	// Revision is empty if nginx serves none.
-	Revision string `json:"revision,omitempty"`
+	Revision string `json:"revision,omitempty" max:"128"`
 	// Files refer to variables as the user does: they have no value of a Secret.
-	Files ConfigFiles `json:"files,omitempty"`
+	Files ConfigFiles `json:"files,omitempty" max:"256,253,1048576"`
 }
 
 // ConfigTest is the outcome of a test of a configuration that nobody has requested to load.
 type ConfigTest struct {
 	// Revision is what the configuration would have as its revision.
-	Revision string  `json:"revision"`
-	Test     Verdict `json:"test"`
+	Revision string  `json:"revision" max:"128"`
+	Test     Verdict `json:"test" max:"128"`
 	// Unread are the .conf files that nginx did not read. Their number is bounded.
-	Unread []string `json:"unread,omitempty"`
+	Unread []string `json:"unread,omitempty" max:"32,1024"`
 	// Problems are why the test failed, the first one first. Their number is bounded.
-	Problems []Problem `json:"problems,omitempty"`
+	Problems []Problem `json:"problems,omitempty" max:"16"`
 }

@@ -58,7 +58,7 @@ func FuzzStatus(f *testing.F) {
 		client := NewClient(time.Minute)
 		client.http.Transport = a
 		status, err := client.Status(t.Context(), "10.0.0.1")
-		if a.queries != 1 || a.read > maxAnswerBytes+512 {
+		if a.queries != 1 || a.read > MaxOldAnswer+512 {
 			t.Errorf("it was queried %d times, and %d bytes were read", a.queries, a.read)
 		}
 		if err != nil {
@@ -71,7 +71,7 @@ func FuzzStatus(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what is understood cannot be written: %v", err)
 		}
-		again, err := decode(text)
+		again, err := DecodeStatus(text)
 		if diff := cmp.Diff(status, again); err != nil || diff != "" {
 			t.Errorf("it reads otherwise when it is written again (%v):\n%s", err, diff)
 		}

@@ -44,9 +44,9 @@ const (
 type Order struct {
 	// Application and PodUID are the receiver.
 	Application Application `json:"application"`
-	PodUID      string      `json:"podUID"`
+	PodUID      string      `json:"podUID" max:"128"`
 	// Process is the Orders.Process of the receiver, and Number is greater than its Orders.Number.
-	Process string `json:"process"`
+	Process string `json:"process" max:"128"`
 	Number  int64  `json:"number"`
 	// Expires is the Orders.Uptime of the receiver up to which the order is valid, in milliseconds.
 	// It is in the receiver's own clock, so no two clocks are compared.
@@ -76,9 +76,9 @@ type DryRun struct {
 
 // Application identifies an NginxOperator.
 type Application struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
+	Namespace string `json:"namespace" max:"253"`
+	Name      string `json:"name" max:"253"`
+	UID       string `json:"uid" max:"128"`
 }
 
 // Body describes the body of an order.
@@ -101,15 +101,15 @@ func (b *Body) Matches(body []byte) bool { return *b == *NewBody(body) }
 type Orders struct {
 	// Application and PodUID are whose orders the instance accepts.
 	Application Application `json:"application"`
-	PodUID      string      `json:"podUID"`
+	PodUID      string      `json:"podUID" max:"128"`
 	// Process identifies the process. It is random.
-	Process string `json:"process"`
+	Process string `json:"process" max:"128"`
 	// Uptime is the age of the process in milliseconds.
 	Uptime int64 `json:"uptimeMilliseconds"`
 	// Number is that of the last accepted order or of the Follow, whichever is greater; 0 if there was none.
 	Number int64 `json:"number"`
 	// Keys are the IDs of the keys whose orders it accepts.
-	Keys []string `json:"keys,omitempty"`
+	Keys []string `json:"keys,omitempty" max:"16,128"`
 }
 
 // encode returns the text of the header.

@@ -80,7 +80,7 @@ type Purged struct {
 	// Number is that of the last purge.
 	Number int64 `json:"number"`
 	// Error is why the instance cannot carry out purges; empty if it can.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" max:"1024"`
 }
 
 // Last returns the number of the last purge; 0 if there has been none.

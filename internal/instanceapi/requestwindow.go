@@ -23,7 +23,7 @@ const (
 type RequestWindow struct {
 	// Revision is the configuration whose workers answered the requests. It is empty in answers of
 	// older releases, which also count requests from before a load and those of old workers.
-	Revision string `json:"revision,omitempty"`
+	Revision string `json:"revision,omitempty" max:"128"`
 	// Seconds is the time that the window covers, in whole seconds. It can be slightly longer than
 	// requested, because requests are counted in slots, and is shorter for a younger instance.
 	Seconds int64 `json:"seconds"`

@@ -4,7 +4,11 @@
 // standard library.
 package instanceapi
 
-import "time"
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
 
 // Protocol is the version of this contract that this release implements, and OldestProtocol is the
 // oldest one that it understands: after an update of the operator, pods of the release before run
@@ -46,12 +50,12 @@ type Status struct {
 	// Protocol is the version of this contract that the instance speaks.
 	Protocol int `json:"protocol"`
 	// Version is the version of nginx-instance.
-	Version string `json:"version"`
+	Version string `json:"version" max:"64"`
 	// NginxVersion is the version of the nginx binary in the image, such as 1.30.4.
-	NginxVersion string `json:"nginxVersion,omitempty"`
+	NginxVersion string `json:"nginxVersion,omitempty" max:"64"`
 	// Serving is the revision that nginx's workers have answered with. It is empty while nginx does
 	// not run.
-	Serving string `json:"serving,omitempty"`
+	Serving string `json:"serving,omitempty" max:"128"`
 	// ServingSeconds is for how long they have done so, in whole seconds. A reload of the same
 	// revision, for a new certificate, does not reset it. It is nil while no revision is served,
 	// and in answers of releases without it.
@@ -64,8 +68,8 @@ type Status struct {
 	Comparing bool `json:"comparing,omitempty"`
 	// Stable and Next are the current revisions of the two mounted configurations. They are empty
 	// if there are no files.
-	Stable string `json:"stable,omitempty"`
-	Next   string `json:"next,omitempty"`
+	Stable string `json:"stable,omitempty" max:"128"`
+	Next   string `json:"next,omitempty" max:"128"`
 	// Requested is what the operator requested last: with an order, or, of instances of releases
 	// before 0.5, with the pod's annotations.
 	Requested Requested `json:"requested"`
@@ -77,33 +81,33 @@ type Status struct {
 	// releases before 0.6.
 	Cache *Cache `json:"cache,omitempty"`
 	// Available are the revisions whose files the instance has, so that an order need not bring them.
-	Available []string `json:"available,omitempty"`
+	Available []string `json:"available,omitempty" max:"32,128"`
 	// Revisions are the outcomes of the revisions that were tried, the latest first. Only a few are
 	// kept.
-	Revisions []Revision `json:"revisions,omitempty"`
+	Revisions []Revision `json:"revisions,omitempty" max:"32"`
 	// Certificates has an entry for each declared certificate, in the order of the names.
-	Certificates []Certificate `json:"certificates,omitempty"`
+	Certificates []Certificate `json:"certificates,omitempty" max:"64"`
 	// Ports has an entry for each declared port, in the order of declaration.
-	Ports   []DeclaredPort `json:"ports,omitempty"`
+	Ports   []DeclaredPort `json:"ports,omitempty" max:"64"`
 	Workers Workers        `json:"workers"`
 	Reloads Reloads        `json:"reloads"`
 	// ReloadProblems are why nginx refused the current files of the folders that reload it. nginx
 	// keeps using those that it has read before, and the reload is repeated. The number of problems
 	// is bounded. Releases before 0.5 do not report them.
-	ReloadProblems []Problem `json:"reloadProblems,omitempty"`
+	ReloadProblems []Problem `json:"reloadProblems,omitempty" max:"16"`
 	// Draining is set once the instance is signaled to stop.
 	Draining bool `json:"draining,omitempty"`
 	// Ready is the answer of PathReady, and NotReady is why the instance is not ready.
 	Ready    bool   `json:"ready"`
-	NotReady string `json:"notReady,omitempty"`
+	NotReady string `json:"notReady,omitempty" max:"4096"`
 }
 
 // Requested is what the operator requests of an instance; an empty field: nothing.
 type Requested struct {
 	// Test is the revision to test.
-	Test string `json:"test,omitempty"`
+	Test string `json:"test,omitempty" max:"128"`
 	// Load is the revision to serve.
-	Load string `json:"load,omitempty"`
+	Load string `json:"load,omitempty" max:"128"`
 }
 
 // Verdict is the outcome of a test or a load.
@@ -117,11 +121,11 @@ const (
 
 // Revision is the outcome of the tests and loads of a configuration revision.
 type Revision struct {
-	Revision string `json:"revision"`
+	Revision string `json:"revision" max:"128"`
 	// Test is the verdict on the files, by nginx -t, the check of the ports and the dry run.
-	Test Verdict `json:"test,omitempty"`
+	Test Verdict `json:"test,omitempty" max:"128"`
 	// Load reports whether nginx's new workers answered with this revision.
-	Load Verdict `json:"load,omitempty"`
+	Load Verdict `json:"load,omitempty" max:"128"`
 	// Fatal reports whether a failed load ended worker processes, nginx or the container, so that
 	// no other pod may load the revision. Releases before 0.5 do not report it.
 	Fatal bool `json:"fatal,omitempty"`
@@ -133,9 +137,9 @@ type Revision struct {
 	Usage *Usage `json:"usage,omitempty"`
 	// Unread are the user's .conf files that nginx did not read when it tested the revision. Their
 	// number is bounded. Older releases do not report them.
-	Unread []string `json:"unread,omitempty"`
+	Unread []string `json:"unread,omitempty" max:"32,1024"`
 	// Problems are why the last test or load failed, the first one first. Their number is bounded.
-	Problems []Problem `json:"problems,omitempty"`
+	Problems []Problem `json:"problems,omitempty" max:"16"`
 }
 
 // Usage is what the master process and one worker process used in a dry run.
@@ -156,32 +160,32 @@ type Usage struct {
 type Problem struct {
 	// File is the name of the user's file, or the path of a file of the image. It is empty if nginx
 	// named none.
-	File string `json:"file,omitempty"`
+	File string `json:"file,omitempty" max:"1024"`
 	// Line is the line in File, counted from 1; 0 if nginx named none.
 	Line int `json:"line,omitempty"`
 	// Message is the message, usually nginx's own.
-	Message string `json:"message"`
+	Message string `json:"message" max:"2048"`
 }
 
 // Certificate describes a declared certificate.
 type Certificate struct {
 	// Name is the name in spec.tls.
-	Name string `json:"name"`
+	Name string `json:"name" max:"128"`
 	// Error is what is wrong with the mounted pair: it is missing, is not PEM, or the key does not
 	// match the certificate. Meanwhile, nginx keeps the earlier pair, if there is one.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" max:"1024"`
 	// The fields below describe the pair that nginx is given. They are empty if there is none.
 
-	Subject string `json:"subject,omitempty"`
-	// Issuer is missing in releases before 0.6.
-	Issuer    string     `json:"issuer,omitempty"`
-	DNSNames  []string   `json:"dnsNames,omitempty"`
-	Serial    string     `json:"serial,omitempty"`
+	Subject string `json:"subject,omitempty" max:"1024"`
+	// Issuer is missing in releases before 0.6. A long status lacks the Subject and the Issuer, and has the first names only.
+	Issuer    string     `json:"issuer,omitempty" max:"1024"`
+	DNSNames  []string   `json:"dnsNames,omitempty" max:"256,253"`
+	Serial    string     `json:"serial,omitempty" max:"128"`
 	NotBefore *time.Time `json:"notBefore,omitempty"`
 	NotAfter  *time.Time `json:"notAfter,omitempty"`
 	// Listeners are the addresses of the listen directives of the servers that use it,
 	// such as "0.0.0.0:443".
-	Listeners []string `json:"listeners,omitempty"`
+	Listeners []string `json:"listeners,omitempty" max:"64,256"`
 }
 
 // Workers counts nginx's worker processes.
@@ -201,10 +205,44 @@ type Reloads struct {
 
 // DeclaredPort is a port that the pod declares.
 type DeclaredPort struct {
-	Name string `json:"name"`
+	Name string `json:"name" max:"128"`
 	Port int32  `json:"port"`
 	// Protocol is TCP or UDP.
-	Protocol string `json:"protocol"`
+	Protocol string `json:"protocol" max:"16"`
 	// Listening reports whether nginx listens on the port.
 	Listening bool `json:"listening"`
+}
+
+// maxShortenings is the number of steps in which a status can be shortened.
+const maxShortenings = 6
+
+// Encode returns the JSON of a status. If it is longer than MaxAnswer, the status leaves out names of certificates first, then
+// their subjects and issuers, then the older outcomes.
+func (s Status) Encode() ([]byte, error) {
+	text, err := json.Marshal(s)
+	for step := 0; err == nil && len(text) > MaxAnswer && step < maxShortenings; step++ {
+		s.shorten(step)
+		text, err = json.Marshal(s)
+	}
+	return text, err
+}
+
+// shorten leaves out more with each step. It changes no list, because a status shares them with others.
+func (s *Status) shorten(step int) {
+	names := 32 >> (2 * step)
+	s.Certificates = slices.Clone(s.Certificates)
+	for i := range s.Certificates {
+		c := &s.Certificates[i]
+		c.DNSNames, c.Listeners = c.DNSNames[:min(len(c.DNSNames), names)], c.Listeners[:min(len(c.Listeners), names)]
+		if step >= maxShortenings-2 {
+			c.Subject, c.Issuer = "", ""
+		}
+	}
+	if step == maxShortenings-1 {
+		s.Revisions = slices.Clone(s.Revisions[:min(len(s.Revisions), 2)])
+		for i := range s.Revisions {
+			r := &s.Revisions[i]
+			r.Unread, r.Problems = nil, r.Problems[:min(len(r.Problems), 1)]
+		}
+	}
 }

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -81,8 +80,8 @@ func (c *configs) show(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *configs) test(w http.ResponseWriter, r *http.Request) {
-	var body instanceapi.ConfigFiles
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, instanceapi.MaxConfigFiles)).Decode(&body); err != nil {
+	body, err := instanceapi.ReadConfigFiles(http.MaxBytesReader(w, r.Body, instanceapi.MaxConfigFiles))
+	if err != nil {
 		answerText(w, http.StatusBadRequest, "the files cannot be read: "+err.Error())
 		return
 	}

@@ -38,6 +38,7 @@ func TestConfigs(t *testing.T) {
 		"a file of the operator":  {local, "127.0.0.1:4000", instanceapi.PathConfigTest, `{"nginx-operator-checks.json": ""}`, outside, 422, "reserved for the operator"},
 		"a path":                  {local, "127.0.0.1:4000", instanceapi.PathConfigTest, `{"../site.conf": ""}`, outside, 422, "is not a file name"},
 		"too large":               {local, "127.0.0.1:4000", instanceapi.PathConfigTest, `{"site.conf": "` + strings.Repeat("A", instanceapi.MaxConfigFiles) + `"}`, outside, 400, "too large"},
+		"too many files":          {local, "127.0.0.1:4000", instanceapi.PathConfigTest, `{"a":""` + strings.Repeat(`,"a":""`, 3000) + `}`, outside, 400, "more than 2048"},
 		"busy":                    {local, "127.0.0.1:4000", instanceapi.PathConfigTest, `{"busy.conf": ""}`, outside, 503, "try again"},
 	} {
 		t.Run(name, func(t *testing.T) {

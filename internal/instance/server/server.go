@@ -76,7 +76,7 @@ func Handler(s Sources) http.Handler {
 		answerText(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET "+instanceapi.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
-		answerJSON(w, s.status())
+		answerStatus(w, s.status())
 	})
 	mux.HandleFunc("GET "+instanceapi.PathRequests, s.requests)
 	mux.HandleFunc("POST "+instanceapi.PathOrders, s.orders)
@@ -110,7 +110,7 @@ func (s Sources) purge(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	// The report says what failed, or has not been carried out yet.
 	_ = s.Purges.Apply(ctx, purges)
-	answerJSON(w, instanceapi.Status{
+	answerStatus(w, instanceapi.Status{
 		Protocol: instanceapi.Protocol, Version: s.Doctor.Version, Purged: s.Purges.Report(), Orders: s.Orders.Describe(),
 	})
 }
@@ -125,7 +125,7 @@ func (s Sources) orders(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), instanceapi.OrderWait)
 	defer cancel()
 	s.Supervisor.Await(ctx, requested)
-	answerJSON(w, s.status())
+	answerStatus(w, s.status())
 }
 
 // requests answers with the results of the requests of the last seconds.
@@ -147,6 +147,18 @@ func answerJSON(w http.ResponseWriter, content any) {
 	if err := json.NewEncoder(w).Encode(content); err != nil {
 		slog.Debug("answer", "error", err)
 	}
+}
+
+// answerStatus answers with a status that is short enough for the operator.
+func answerStatus(w http.ResponseWriter, status instanceapi.Status) {
+	text, err := status.Encode()
+	if err != nil {
+		answerText(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	// An error means that the client has gone away.
+	_, _ = w.Write(append(text, '\n'))
 }
 
 func answerText(w http.ResponseWriter, code int, text string) {

@@ -21,17 +21,22 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
 const (
-	// maxAnswer bounds what is read of an answer, in bytes, because pods are not trusted.
-	maxAnswer = 8 << 20
+	// MaxAnswer is the maximum length of any response of a pod in bytes, because pods are not trusted. The longest are the
+	// metrics, and a configuration in base64.
+	MaxAnswer = 4 << 20
 	// timeout bounds a request for what a pod has at hand.
 	timeout = 10 * time.Second
 	// busyPause is how long to wait before a pod that is busy is asked again.
 	busyPause = time.Second
 )
+
+// configLimits bounds the JSON of configurations and of their tests: a configuration has at most 256 files.
+var configLimits = boundedjson.Limits{Bytes: MaxAnswer, Depth: 8, Items: 1024, Values: 4096, String: MaxAnswer}
 
 // ErrTooOld means that a pod is of a release that does not know a request.
 var ErrTooOld = errors.New("the pod is of an older release of the operator, and gets the new one with its next rollout")
@@ -108,7 +113,7 @@ func (c *Client) forward(ctx context.Context, pod client.ObjectKey, method, path
 		case err != nil:
 			return explain(pod, err)
 		case code == http.StatusOK:
-			return json.Unmarshal(text, answer)
+			return configLimits.Unmarshal(text, answer)
 		case code == http.StatusNotFound:
 			return fmt.Errorf("pod %s: %w", pod.Name, ErrTooOld)
 		case code == http.StatusUnprocessableEntity:
@@ -139,9 +144,9 @@ func send(ctx context.Context, forwarded *http.Client, pod client.ObjectKey, met
 }
 
 func readAll(pod client.ObjectKey, body io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
-	if err == nil && len(text) > maxAnswer {
-		err = fmt.Errorf("pod %s answers with more than %d bytes", pod.Name, maxAnswer)
+	text, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
+	if err == nil && len(text) > MaxAnswer {
+		err = fmt.Errorf("pod %s answers with more than %d bytes", pod.Name, MaxAnswer)
 	}
 	return text, err
 }

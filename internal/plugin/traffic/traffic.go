@@ -2,6 +2,7 @@
 package traffic
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -31,10 +32,14 @@ type Pod struct {
 	Connections, Memory float64
 }
 
+// MaxLines is the maximum number of lines of metrics. An instance has at most a few thousand: a line takes hundreds of bytes of
+// memory once it is parsed, however short it is.
+const MaxLines = 10_000
+
 // Parse reads the metrics of a pod.
 func Parse(metrics io.Reader) (Pod, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(metrics)
+	families, err := parser.TextToMetricFamilies(&boundedLines{from: metrics})
 	if err != nil {
 		return Pod{}, fmt.Errorf("parse metrics: %w", err)
 	}
@@ -65,6 +70,21 @@ func Parse(metrics io.Reader) (Pod, error) {
 		p.Memory += value(m)
 	}
 	return p, nil
+}
+
+// boundedLines reads at most MaxLines lines.
+type boundedLines struct {
+	from  io.Reader
+	lines int
+}
+
+// Read implements io.Reader.
+func (b *boundedLines) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if b.lines += bytes.Count(p[:n], []byte{'\n'}); b.lines > MaxLines {
+		return 0, fmt.Errorf("the metrics have more than %d lines", MaxLines)
+	}
+	return n, err
 }
 
 // add adds counts of a server block.

@@ -42,6 +42,16 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParseIsBounded: a pod that sends many short lines does not use up the memory of a client.
+func TestParseIsBounded(t *testing.T) {
+	if _, err := Parse(strings.NewReader(strings.Repeat("a 1\n", MaxLines+1))); err == nil || !strings.Contains(err.Error(), "more than 10000 lines") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Parse(strings.NewReader(strings.Repeat("# a comment\n", MaxLines))); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRates(t *testing.T) {
 	counts := func(requests, errors, fast, all float64) Counts {
 		return Counts{Requests: requests, Errors: errors, Latency: map[float64]float64{0.01: fast, 0.1: all, math.Inf(1): all}}

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -52,8 +51,8 @@ func ReadCertificates(ctx context.Context, measurer Measurer, applications []v1a
 		if err != nil {
 			return nil, onlyForbidden(err)
 		}
-		var status instanceapi.Status
-		if err := json.Unmarshal(text, &status); err != nil {
+		status, err := instanceapi.DecodeStatus(text)
+		if err != nil {
 			return nil, fmt.Errorf("read the status of pod %s: %w", pod.Name, err)
 		}
 		return &status, nil
