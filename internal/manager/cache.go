@@ -32,6 +32,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&v1alpha2.NginxOperator{}:                   {Transform: shared.Sharing(ctrlcache.TransformStripManagedFields())},
 		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.Sharing(trimPod)},
+		&appsv1.ReplicaSet{}:                        {Label: naming.OwnedSelector(), Transform: trimReplicaSet},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
 		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.Sharing(trimRevision)},
@@ -170,6 +171,19 @@ func trimPod(obj any) (any, error) {
 		ContainerStatuses:     pod.Status.ContainerStatuses,
 	}
 	return pod, nil
+}
+
+// trimReplicaSet keeps what says to which application the pods of a ReplicaSet belong.
+func trimReplicaSet(obj any) (any, error) {
+	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		label := meta.Labels[naming.LabelApplication]
+		meta.ObjectMeta = metav1.ObjectMeta{
+			Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
+			CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
+			Labels: map[string]string{naming.LabelApplication: label}, OwnerReferences: meta.OwnerReferences,
+		}
+	}
+	return obj, nil
 }
 
 // trimAutoscaler keeps only the target of an autoscaler.

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,9 +37,13 @@ func newStandIn(t *testing.T, nginx *v1alpha2.NginxOperator, name string) *stand
 // template's image crashes, the pod is in a crash loop and does not respond.
 func startStandIn(ctx context.Context, t *testing.T, nginx *v1alpha2.NginxOperator, name string, template corev1.PodTemplateSpec) (*standIn, error) {
 	s := &standIn{key: client.ObjectKey{Namespace: nginx.Namespace, Name: name}}
+	set, err := replicaSet(ctx, nginx)
+	if err != nil {
+		return nil, err
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: nginx.Namespace, Name: name, Labels: maps.Clone(template.Labels), Annotations: template.Annotations,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: naming.Workload(nginx.Name) + "-1", UID: "1", Controller: new(true)}},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))},
 	}}
 	pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "1"
 	pod.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: kubelet.Image(&template.Spec)}}
@@ -56,6 +61,24 @@ func startStandIn(ctx context.Context, t *testing.T, nginx *v1alpha2.NginxOperat
 	}
 	pod.Status = kubelet.Status(ip, kubelet.Image(&template.Spec))
 	return s, kube.Status().Update(ctx, pod)
+}
+
+// replicaSet returns the ReplicaSet of all stand-ins of an application. It belongs to the Deployment.
+func replicaSet(ctx context.Context, nginx *v1alpha2.NginxOperator) (*appsv1.ReplicaSet, error) {
+	deployment := &appsv1.Deployment{}
+	if err := kube.Get(ctx, client.ObjectKey{Namespace: nginx.Namespace, Name: naming.Workload(nginx.Name)}, deployment); err != nil {
+		return nil, err
+	}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: nginx.Namespace, Name: deployment.Name + "-" + string(deployment.UID[:8]), Labels: naming.SelectorLabels(nginx.Name),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+	}}
+	set.Spec.Selector, set.Spec.Template = deployment.Spec.Selector, deployment.Spec.Template
+	err := kube.Create(ctx, set)
+	if apierrors.IsAlreadyExists(err) {
+		err = kube.Get(ctx, client.ObjectKeyFromObject(set), set)
+	}
+	return set, err
 }
 
 func (s *standIn) serves() string { return s.instance.Serving() }

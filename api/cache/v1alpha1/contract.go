@@ -20,5 +20,8 @@ func EdgeName(cache string) string { return cache + "-edge" }
 // PurgesName returns the name of the ConfigMap with what is purged from a cache.
 func PurgesName(cache string) string { return cache + "-purges" }
 
+// MaxShards is the maximum of spec.shards.replicas. What others write to the StatefulSet of the shards does not count beyond it.
+const MaxShards = 64
+
 // ShardsName returns the name of the StatefulSet of a cache's shards, and of their headless Service.
 func ShardsName(cache string) string { return cache + "-shards" }

@@ -164,13 +164,14 @@ func (r *Reconciler) runEdge(ctx context.Context, cache *v1alpha1.NginxCache, ed
 }
 
 // running returns the StatefulSet of a tier, nil if there is none of the cache, and the number of pods that it has; 0 if it
-// was not created yet. While it is created again, the pods tell.
+// was not created yet. While it is created again, its pods tell, which have no controller then. It is at most MaxShards,
+// whatever others write to the StatefulSet.
 func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, name string) (*appsv1.StatefulSet, int32, error) {
 	set := &appsv1.StatefulSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(name)}, set)
 	switch {
 	case err == nil && metav1.IsControlledBy(set, cache):
-		return set, *set.Spec.Replicas, nil
+		return set, min(*set.Spec.Replicas, v1alpha1.MaxShards), nil
 	case client.IgnoreNotFound(err) != nil:
 		return nil, 0, err
 	}
@@ -180,9 +181,19 @@ func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, na
 	}
 	most := int32(0)
 	for i := range pods.Items {
-		most = max(most, naming.Ordinal(pods.Items[i].Name)+1)
+		pod := &pods.Items[i]
+		if ordinal := naming.Ordinal(pod.Name); leftBy(pod, naming.Workload(name)) && ordinal < v1alpha1.MaxShards && pod.Name == naming.Pod(naming.Workload(name), int(ordinal)) {
+			most = max(most, ordinal+1)
+		}
 	}
 	return nil, most, nil
+}
+
+// leftBy reports whether a pod can be one of a StatefulSet of a name that does not exist at the moment: the garbage collector
+// takes the controller from the pods that stay.
+func leftBy(pod *corev1.Pod, set string) bool {
+	ref := metav1.GetControllerOf(pod)
+	return ref == nil || ref.Kind == application.KindStatefulSet && ref.Name == set
 }
 
 // tierState returns what a pass over a tier found.

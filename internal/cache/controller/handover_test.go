@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/handover"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 // scaled returns a reconciler of a cache whose StatefulSet has two shards, and which declares another number.
@@ -31,6 +33,50 @@ func scaled(t *testing.T, shards int32) (*Reconciler, *v1alpha1.NginxCache, *clo
 	}
 	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	return &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).Build(), Clock: clock}, cache, clock
+}
+
+// TestRunningWithoutStatefulSet: while a StatefulSet is created again, only pods that it can have left tell how many there were.
+func TestRunningWithoutStatefulSet(t *testing.T) {
+	labelled := func(name string, owners ...metav1.OwnerReference) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: naming.SelectorLabels("front-shards"), OwnerReferences: owners}}
+	}
+	ofSet := func(kind, name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: name, UID: "gone", Controller: new(true)}
+	}
+	for name, tt := range map[string]struct {
+		pods []client.Object
+		want int32
+	}{
+		"no pods":                  {nil, 0},
+		"orphans":                  {[]client.Object{labelled("front-shards-0"), labelled("front-shards-1")}, 2},
+		"not deleted yet":          {[]client.Object{labelled("front-shards-2", ofSet("StatefulSet", "front-shards"))}, 3},
+		"of something else":        {[]client.Object{labelled("front-shards-5", ofSet("ReplicaSet", "front-shards"))}, 0},
+		"of another StatefulSet":   {[]client.Object{labelled("front-shards-5", ofSet("StatefulSet", "liar"))}, 0},
+		"of another name":          {[]client.Object{labelled("liar-5")}, 0},
+		"more than a cache can be": {[]client.Object{labelled("front-shards-2000000000"), labelled("front-shards-0")}, 1},
+	} {
+		r, cache, _ := scaled(t, 2)
+		if err := r.Client.Delete(t.Context(), shardsOf(t, r)); err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range tt.pods {
+			if err := r.Client.Create(t.Context(), pod); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, got, err := r.running(t.Context(), cache, "front-shards"); err != nil || got != tt.want {
+			t.Errorf("%s: %d pods run (%v), want %d", name, got, err, tt.want)
+		}
+	}
+	r, cache, _ := scaled(t, 2)
+	set := shardsOf(t, r)
+	set.Spec.Replicas = new(int32(math.MaxInt32))
+	if err := r.Client.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := r.running(t.Context(), cache, "front-shards"); err != nil || got != v1alpha1.MaxShards {
+		t.Errorf("%d pods run (%v) of a StatefulSet that others scaled", got, err)
+	}
 }
 
 // shardsOf returns the StatefulSet of the shards.

@@ -16,6 +16,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
 )
 
 // Annotation of the StatefulSet of the shards has the State, as JSON.
@@ -35,11 +37,13 @@ type State struct {
 // Parse parses an annotation; nil if there is none, or none of ours.
 func Parse(text string) *State {
 	s := &State{}
-	if err := json.Unmarshal([]byte(text), s); err != nil || s.From < 1 || s.To < 1 {
+	if err := json.Unmarshal([]byte(text), s); err != nil || !isShards(s.From) || !isShards(s.To) {
 		return nil
 	}
 	return s
 }
+
+func isShards(n int32) bool { return n >= 1 && n <= v1alpha1.MaxShards }
 
 // Text returns the annotation of a hand-over; empty if there is none.
 func (s *State) Text() (string, error) {

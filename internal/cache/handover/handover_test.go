@@ -140,7 +140,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", text, diff)
 		}
 	}
-	for _, text := range []string{"", "{}", "x", `{"from":0,"to":4}`, `{"from":4,"to":-1}`} {
+	for _, text := range []string{"", "{}", "x", `{"from":0,"to":4}`, `{"from":4,"to":-1}`, `{"from":4,"to":2000000000}`} {
 		if got := Parse(text); got != nil {
 			t.Errorf("%s: %+v", text, got)
 		}

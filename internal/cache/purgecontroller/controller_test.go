@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -73,6 +74,14 @@ func newWorld(t *testing.T) *world {
 			return []string{o.(*v1alpha1.NginxCachePurge).Spec.CacheRef.Name}
 		}).Build()
 	w.restartOperator()
+	for _, name := range []string{"front-shards", "front-edge"} {
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}}
+		set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cache, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+		set.Spec.Replicas = new(int32(2))
+		if err := w.kube.Create(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range []string{"front-edge-0", "front-edge-1", "front-shards-0", "front-shards-1"} {
 		w.startPod(name, t.TempDir())
 	}
@@ -107,7 +116,8 @@ func (w *world) startPod(name, dir string) {
 	w.instances[name] = &instance{orders.NewReceiver(name, func() instanceapi.Trust { return trust }), purges, dir}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: name, UID: types.UID(name + fmt.Sprint(len(w.sent))),
-		Labels: map[string]string{v1alpha1.LabelNginxCache: "front", v1alpha1.LabelTier: strings.Split(name, "-")[1]},
+		Labels:          map[string]string{v1alpha1.LabelNginxCache: "front", v1alpha1.LabelTier: strings.Split(name, "-")[1]},
+		OwnerReferences: ofStatefulSet(name[:len(name)-2], types.UID(name[:len(name)-2])),
 	}}
 	pod.Status.PodIP = name
 	if err := w.kube.Create(w.t.Context(), pod); client.IgnoreAlreadyExists(err) != nil {
@@ -258,11 +268,12 @@ func TestMissingShard(t *testing.T) {
 // TestLeavingShard: a shard that is to be removed has objects until then, and counts as well if its pod is away.
 func TestLeavingShard(t *testing.T) {
 	w := newWorld(t)
-	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "cache"}}
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front-shards"}}
-	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cache, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	set := &appsv1.StatefulSet{}
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "front-shards"}, set); err != nil {
+		t.Fatal(err)
+	}
 	set.Spec.Replicas = new(int32(3))
-	if err := w.kube.Create(t.Context(), set); err != nil {
+	if err := w.kube.Update(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}
 	w.create("one", nil)
@@ -271,6 +282,72 @@ func TestLeavingShard(t *testing.T) {
 	w.startPod("front-shards-2", t.TempDir())
 	w.pass()
 	w.want("one", v1alpha1.ReasonPurged, "5/5", "")
+}
+
+func ofStatefulSet(name string, uid types.UID) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name, UID: uid, Controller: new(true)}}
+}
+
+// addLiar creates a pod with the labels of the cache that does not belong to it.
+func (w *world) addLiar(name, tier string, owners []metav1.OwnerReference) {
+	w.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, UID: types.UID(name), OwnerReferences: owners,
+		Labels: map[string]string{v1alpha1.LabelNginxCache: "front", v1alpha1.LabelTier: tier},
+	}}
+	pod.Status.PodIP = name
+	if err := w.kube.Create(w.t.Context(), pod); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestPodsOfOthers: no purge is sent to a pod that merely has the labels of the cache, or an owner of a name.
+func TestPodsOfOthers(t *testing.T) {
+	w := newWorld(t)
+	// The world has no instance for them: a request would end the test.
+	w.addLiar("front-shards-7", v1alpha1.TierShards, ofStatefulSet("liar", "front-shards"))
+	w.addLiar("of-another", v1alpha1.TierEdge, ofStatefulSet("other", "other"))
+	w.addLiar("of-a-replicaset", v1alpha1.TierEdge, []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "front-edge", UID: "front-edge", Controller: new(true)}})
+	w.create("one", nil)
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurged, "4/4", "all 4 have purged")
+}
+
+// TestAdoptedPods: a purge waits for pods whose StatefulSet is created again: they may have old content, and serve soon.
+func TestAdoptedPods(t *testing.T) {
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"without a controller":         nil,
+		"of a StatefulSet of the name": ofStatefulSet("front-edge", "another"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addLiar("front-edge-2", v1alpha1.TierEdge, owners)
+			w.create("one", nil)
+			w.pass()
+			w.want("one", v1alpha1.ReasonPurging, "4/5", "front-edge-2: the pod does not belong to StatefulSet front-edge of the cache")
+			if err := w.kube.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front-edge-2"}}); err != nil {
+				t.Fatal(err)
+			}
+			w.pass()
+			w.want("one", v1alpha1.ReasonPurged, "4/4", "")
+		})
+	}
+}
+
+// TestScaledByOthers: whoever scales the StatefulSet to billions does not use up the memory of the operator.
+func TestScaledByOthers(t *testing.T) {
+	w := newWorld(t)
+	set := &appsv1.StatefulSet{}
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "front-shards"}, set); err != nil {
+		t.Fatal(err)
+	}
+	set.Spec.Replicas = new(int32(math.MaxInt32))
+	if err := w.kube.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	w.create("one", nil)
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurging, "2/66", "the pod does not exist")
 }
 
 // lagging reads as an informer that does not know the address of a pod yet.

@@ -10,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -21,6 +20,7 @@ import (
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -30,9 +30,18 @@ const maxInFlight = 32
 // pods are the pods of a cache that are known.
 type pods struct {
 	reconciler *Reconciler
+	// sets are the StatefulSets of the cache.
+	sets []statefulSet
 	// shards is the number of shards that should exist now.
 	shards int
 	known  []*pod
+}
+
+// statefulSet is the StatefulSet of a tier.
+type statefulSet struct {
+	tier, name string
+	// uid is empty if there is none that belongs to the cache.
+	uid types.UID
 }
 
 // pod is a pod, and what its instance answers.
@@ -47,11 +56,10 @@ type pod struct {
 
 // pods lists the pods of a cache and finds out how far they are.
 func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pods, error) {
-	shards, err := r.shards(ctx, cache)
-	if err != nil {
+	all := &pods{reconciler: r}
+	if err := all.findSets(ctx, cache); err != nil {
 		return nil, err
 	}
-	all := &pods{reconciler: r, shards: shards}
 	if err := all.list(ctx, r.Client, cache); err != nil {
 		return nil, err
 	}
@@ -68,17 +76,44 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 	return all, nil
 }
 
-// shards returns the number of shards that should exist now. Those that are to be removed stay for some time.
-func (r *Reconciler) shards(ctx context.Context, cache *v1alpha1.NginxCache) (int, error) {
-	declared, set := tier.Shards(cache), &appsv1.StatefulSet{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(v1alpha1.ShardsName(cache.Name))}, set)
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, cache):
-		return declared, nil
-	case err != nil:
-		return 0, fmt.Errorf("read the StatefulSet of the shards: %w", err)
+// findSets finds the StatefulSets of a cache, and the number of shards that should exist now. Those that are to be removed stay
+// for some time.
+func (all *pods) findSets(ctx context.Context, cache *v1alpha1.NginxCache) error {
+	all.shards, all.sets = tier.Shards(cache), nil
+	for _, of := range []statefulSet{
+		{tier: v1alpha1.TierShards, name: naming.Workload(v1alpha1.ShardsName(cache.Name))},
+		{tier: v1alpha1.TierEdge, name: naming.Workload(v1alpha1.EdgeName(cache.Name))},
+	} {
+		set := &appsv1.StatefulSet{}
+		err := all.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: of.name}, set)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read StatefulSet %s: %w", of.name, err)
+		}
+		if err == nil && metav1.IsControlledBy(set, cache) {
+			if of.uid = set.UID; of.tier == v1alpha1.TierShards {
+				all.shards = max(all.shards, int(min(ptr.Deref(set.Spec.Replicas, 1), v1alpha1.MaxShards)))
+			}
+		}
+		all.sets = append(all.sets, of)
 	}
-	return max(declared, int(ptr.Deref(set.Spec.Replicas, 1))), nil
+	return nil
+}
+
+// setOf returns the StatefulSet whose pod has the label of a cache, and reports whether it is the one of the cache. A pod
+// without a controller, or of a StatefulSet of the name that is another object, may have served for the cache a moment ago,
+// and do so again when the StatefulSet that is being created takes it over. The pods of all others do not count: nil.
+func (all *pods) setOf(p *corev1.Pod) (set *statefulSet, own bool) {
+	ref := metav1.GetControllerOf(p)
+	for i := range all.sets {
+		set := &all.sets[i]
+		switch {
+		case ref == nil && p.Labels[v1alpha1.LabelTier] == set.tier:
+			return set, false
+		case ref != nil && ref.APIVersion == appsv1.SchemeGroupVersion.String() && ref.Kind == application.KindStatefulSet && ref.Name == set.name:
+			return set, set.uid != "" && ref.UID == set.uid
+		}
+	}
+	return nil, false
 }
 
 // list replaces the list of pods. It keeps what is known of a pod, unless the pod had no address: it may have begun to
@@ -94,7 +129,11 @@ func (all *pods) list(ctx context.Context, reader client.Reader, cache *v1alpha1
 		if phase := list.Items[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 			continue
 		}
-		p := newPod(&list.Items[i])
+		set, own := all.setOf(&list.Items[i])
+		if set == nil {
+			continue
+		}
+		p := newPod(&list.Items[i], set, own)
 		if at := slices.IndexFunc(all.known, func(known *pod) bool { return known.uid == p.uid && known.ip != "" }); at >= 0 {
 			p = all.known[at]
 		}
@@ -104,9 +143,14 @@ func (all *pods) list(ctx context.Context, reader client.Reader, cache *v1alpha1
 	return nil
 }
 
-func newPod(p *corev1.Pod) *pod {
-	known := &pod{Pod: purge.Pod{Name: p.Name, Tier: p.Labels[v1alpha1.LabelTier], Waits: "the pod has just been created"}, uid: p.UID, ip: p.Status.PodIP}
-	if known.ip == "" {
+// newPod returns a pod of which nothing is known yet. One that does not belong to the cache has no address, so that nothing is
+// sent to it.
+func newPod(p *corev1.Pod, set *statefulSet, own bool) *pod {
+	known := &pod{Pod: purge.Pod{Name: p.Name, Tier: set.tier, Waits: "the pod has just been created"}, uid: p.UID, ip: p.Status.PodIP}
+	switch {
+	case !own:
+		known.ip, known.Waits = "", fmt.Sprintf("the pod does not belong to StatefulSet %s of the cache: wait until it takes over the pod, or remove the label %s", set.name, v1alpha1.LabelNginxCache)
+	case known.ip == "":
 		// An edge that has never run has stored nothing. A shard may have a volume from before.
 		known.Empty, known.Waits = known.Tier == v1alpha1.TierEdge && p.Status.Phase == corev1.PodPending, "the pod does not run"
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -36,6 +37,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(applicationOfPod), builder.WithPredicates(pipeline.PodChanged())).
+		WatchesMetadata(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(applicationOfPod), builder.WithPredicates(controllerChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, handler.EnqueueRequestsFromMapFunc(applicationOfAutoscaler),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Kind(references, configMapMetadata(),
@@ -103,6 +105,18 @@ func (r *Reconciler) exposed(ctx context.Context) ([]reconcile.Request, error) {
 
 func applicationOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return request(pod.GetNamespace(), pod.GetLabels()[naming.LabelApplication])
+}
+
+// controllerChanged selects the events after which other pods belong to an application: a ReplicaSet is new, or has another
+// controller.
+func controllerChanged() predicate.Funcs {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, now := metav1.GetControllerOf(e.ObjectOld), metav1.GetControllerOf(e.ObjectNew)
+			return (before == nil) != (now == nil) || now != nil && before.UID != now.UID
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
 }
 
 // applicationOfAutoscaler relies on the Deployment having the name of the application.

@@ -14,7 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -211,7 +213,7 @@ func (r *released) gather(t *testing.T) observe.State {
 	if err := observe.AddIndexes(t.Context(), indexes{builder}); err != nil {
 		t.Fatal(err)
 	}
-	cluster := builder.WithObjects(r.objects...).Build()
+	cluster := builder.WithObjects(r.objects...).WithObjects(r.replicaSets()...).Build()
 	getStatus := func(_ context.Context, podIP string) (instanceapi.Status, error) {
 		answer, ok := r.answers[podIP]
 		if !ok {
@@ -224,6 +226,25 @@ func (r *released) gather(t *testing.T) observe.State {
 		t.Fatal(err)
 	}
 	return state
+}
+
+// replicaSets returns the ReplicaSets of the pods, which the samples lack.
+func (r *released) replicaSets() (sets []client.Object) {
+	for _, deployment := range ofType[*appsv1.Deployment](r) {
+		known := map[types.UID]bool{}
+		for _, pod := range ofType[*corev1.Pod](r) {
+			ref := metav1.GetControllerOf(pod)
+			if known[ref.UID] {
+				continue
+			}
+			known[ref.UID] = true
+			sets = append(sets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+				Namespace: pod.Namespace, Name: ref.Name, UID: ref.UID, Labels: pod.Labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			}})
+		}
+	}
+	return sets
 }
 
 // another returns the options of an operator of another release.

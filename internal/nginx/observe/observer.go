@@ -98,13 +98,19 @@ func (o *Observer) pods(ctx context.Context, app *application.Application, state
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
+	owners := o.podOwners(app, state)
 	for _, pod := range pods.Items {
-		switch {
-		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			// A pod that has ended, such as an evicted one, no longer counts.
-		case belongsTo(&pod, naming.Workload(app.Name)):
+			continue
+		}
+		owner, err := owners.of(ctx, &pod)
+		switch {
+		case err != nil:
+			return err
+		case owner == ownerApplication:
 			state.Pods = append(state.Pods, pod)
-		case pod.DeletionTimestamp == nil:
+		case owner == ownerForeign && pod.DeletionTimestamp == nil:
 			state.ForeignPods = append(state.ForeignPods, pod.Name)
 		}
 	}
@@ -131,7 +137,7 @@ func (o *Observer) source(ctx context.Context, app *application.Application, sta
 	}
 	version := sourceVersion(meta)
 	next := state.Config(naming.ConfigMapNext(app.Name))
-	if Rendered(next) && next.Annotations[naming.AnnotationConfigSourceVersion] == version {
+	if Rendered(next) && metav1.IsControlledBy(next, app) && next.Annotations[naming.AnnotationConfigSourceVersion] == version {
 		// The candidate is a copy of this version.
 		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.Files(next.Data).User()}
 		return nil

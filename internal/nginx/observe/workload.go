@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/internal/kube/owned"
@@ -142,15 +141,4 @@ func (s State) LiveTemplate() string {
 		return t.Annotations[naming.AnnotationTemplate]
 	}
 	return ""
-}
-
-// belongsTo reports whether a pod belongs to a workload of a name. A pod that was removed from it for inspection does
-// not, nor does one that merely has its labels.
-func belongsTo(pod *corev1.Pod, workload string) bool {
-	ref := metav1.GetControllerOf(pod)
-	if ref == nil {
-		return false
-	}
-	return ref.Kind == application.KindStatefulSet && ref.Name == workload ||
-		ref.Kind == "ReplicaSet" && ref.Name == workload+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
