@@ -43,6 +43,15 @@ const (
 	parallelSilent   = 32
 )
 
+// Bounds of what is kept of the answers of pods, in bytes of memory. An honest answer takes about 1 KiB, and less than 100 bytes
+// for each revision, problem and certificate more. Beyond the bound of a namespace, or of all together, answers of the
+// namespace are not kept, and its pods count as unreachable.
+const (
+	MaxAnswerOfPod        = 128 << 10
+	MaxAnswersOfNamespace = 16 << 20
+	MaxAnswers            = 64 << 20
+)
+
 // ErrUnanswered ends a pass that cannot decide yet, because queried instances have not answered. The application is
 // reconciled again when they have answered, or count as silent.
 var ErrUnanswered = errors.New("not all instances have answered yet")
@@ -64,7 +73,9 @@ func (q statusKey) sameProcess(other statusKey) bool {
 // answer is the status of an instance, nil if it did not answer, and the state of its pod at that time.
 type answer struct {
 	status *instanceapi.Status
-	about  statusKey
+	// why there is no status; empty if the instance did not answer at all.
+	why   OrderFailure
+	about statusKey
 	// since is when the pod got into that state.
 	since time.Time
 	// The answer was given at a time, and is valid until another.
@@ -96,6 +107,18 @@ func (a answer) statusAt(now time.Time) *instanceapi.Status {
 // silent reports whether the pod is known not to answer.
 func (a answer) silent(about statusKey) bool {
 	return a.silences > 0 && a.about.sameProcess(about)
+}
+
+// used returns the part of an answer that the operator uses.
+func used(s *instanceapi.Status) *instanceapi.Status {
+	kept := *s
+	kept.Ports, kept.Certificates = nil, nil
+	for _, c := range s.Certificates {
+		kept.Certificates = append(kept.Certificates, instanceapi.Certificate{
+			Name: c.Name, Error: c.Error, Serial: c.Serial, NotBefore: c.NotBefore, NotAfter: c.NotAfter,
+		})
+	}
+	return &kept
 }
 
 // settled reports whether an instance has nothing in progress. annotations are the requests to an instance of a release

@@ -52,7 +52,7 @@ type State struct {
 // Failures are the times of the first and the last of a row of failures. Whatever is later than the last one is unknown.
 type Failures struct {
 	First, Last time.Time
-	// Order is why the last order failed; empty: the pod does not answer at all.
+	// Order is why the last order failed, or why the answer of the pod is not used; empty: the pod does not answer at all.
 	Order OrderFailure
 }
 
@@ -67,6 +67,10 @@ const (
 	OrderUnsigned OrderFailure = "NoKey"
 	// OrderIgnored: the pod accepted the order, and its status does not show it.
 	OrderIgnored OrderFailure = "Ignored"
+	// AnswerTooLarge: no instance answers with as much as the pod does.
+	AnswerTooLarge OrderFailure = "AnswerTooLarge"
+	// AnswersTooLarge: the answers of all pods of the namespace take more than their part of the operator's memory.
+	AnswersTooLarge OrderFailure = "AnswersTooLarge"
 )
 
 // maxRowGap is the maximum time between two failures of a row. Attempts follow within silentRetryMax, or the wait between

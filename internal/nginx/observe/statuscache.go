@@ -2,13 +2,16 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/budget"
 	"example.com/nginx-operator/internal/nginx/application"
 )
 
@@ -25,6 +28,8 @@ type instances struct {
 	answered func(types.NamespacedName)
 	// requests and silent hold a value for each query in flight.
 	requests, silent chan struct{}
+	// budget bounds what is kept of all answers.
+	budget *budget.Budget
 
 	mu   sync.Mutex
 	pods map[types.NamespacedName]map[types.UID]*instance
@@ -54,7 +59,7 @@ func (k *instance) takesOrders() { k.missed, k.unanswered = Failures{}, 0 }
 // unreachable returns when an instance did not answer or took no orders; zero: it does.
 func (k *instance) unreachable() Failures {
 	if k.status == nil && k.silences > 0 {
-		return Failures{First: k.silentSince, Last: k.at}
+		return Failures{First: k.silentSince, Last: k.at, Order: k.why}
 	}
 	return k.missed
 }
@@ -75,7 +80,8 @@ func newInstances(get StatusGetter) *instances {
 	return &instances{
 		get: get, now: time.Now, wait: passWait, answered: func(types.NamespacedName) {},
 		requests: make(chan struct{}, parallelRequests), silent: make(chan struct{}, parallelSilent),
-		pods: map[types.NamespacedName]map[types.UID]*instance{},
+		budget: budget.New(MaxAnswersOfNamespace, MaxAnswers),
+		pods:   map[types.NamespacedName]map[types.UID]*instance{},
 	}
 }
 
@@ -120,7 +126,7 @@ func (i *instances) begin(ctx context.Context, key types.NamespacedName, pods []
 	}
 	for uid, gone := range before {
 		if next[uid] == nil {
-			gone.stop()
+			i.drop(key, uid, gone)
 		}
 	}
 	if i.pods[key] = next; len(next) == 0 {
@@ -172,25 +178,52 @@ func (i *instances) run(ctx context.Context, key types.NamespacedName, uid types
 		most = 1
 	}
 	var found *instanceapi.Status
+	var why OrderFailure
 	select {
 	case slots <- struct{}{}:
-		found = i.put(ctx, c.about.podIP, most)
+		found, why = i.put(ctx, c.about.podIP, most)
 		<-slots
 	case <-ctx.Done():
 	}
-	if i.finish(key, uid, c, found) {
+	if i.finish(key, uid, c, found, why) {
 		i.answered(key)
 	}
 }
 
-// put queries an instance up to a number of times; nil if it does not answer.
-func (i *instances) put(ctx context.Context, podIP string, most int) *instanceapi.Status {
+// put queries an instance up to a number of times; nil if it does not answer, or if what it answers cannot be used, with the
+// reason.
+func (i *instances) put(ctx context.Context, podIP string, most int) (found *instanceapi.Status, why OrderFailure) {
 	for n := 0; n < most && ctx.Err() == nil; n++ {
-		if status, err := i.get(ctx, podIP); err == nil {
-			return &status
+		status, err := i.get(ctx, podIP)
+		exceeded := (*boundedjson.LimitError)(nil)
+		switch {
+		case err == nil:
+			return &status, ""
+		case errors.As(err, &exceeded):
+			// It would answer the same again.
+			return nil, AnswerTooLarge
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+// keep returns what is kept of an answer; nil if it is too large, with the reason.
+func (i *instances) keep(key types.NamespacedName, uid types.UID, found *instanceapi.Status) (kept *instanceapi.Status, why OrderFailure) {
+	kept = used(found)
+	switch size := boundedjson.Size(*kept); {
+	case size > MaxAnswerOfPod:
+		i.budget.Release(key.Namespace, budget.Item{UID: uid})
+		return nil, AnswerTooLarge
+	case !i.budget.Keep(key.Namespace, budget.Item{UID: uid}, int64(size)):
+		return nil, AnswersTooLarge
+	}
+	return kept, ""
+}
+
+// drop forgets an instance.
+func (i *instances) drop(key types.NamespacedName, uid types.UID, k *instance) {
+	k.stop()
+	i.budget.Release(key.Namespace, budget.Item{UID: uid})
 }
 
 // stays reports whether an instance changes only by orders. One that takes none may follow what the kubelet delivers, of
@@ -208,7 +241,7 @@ func validFor(found *instanceapi.Status) time.Duration {
 }
 
 // finish stores the result of a call. It reports whether the application has to be queued.
-func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, found *instanceapi.Status) bool {
+func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, found *instanceapi.Status, why OrderFailure) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	defer close(c.done)
@@ -217,7 +250,12 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 		return false
 	}
 	now := i.now()
-	next := answer{status: found, about: c.about, since: c.since, at: now, until: now}
+	if found != nil {
+		found, why = i.keep(key, uid, found)
+	} else {
+		i.budget.Release(key.Namespace, budget.Item{UID: uid})
+	}
+	next := answer{status: found, why: why, about: c.about, since: c.since, at: now, until: now}
 	switch {
 	case found == nil:
 		next.silentSince = now
@@ -266,7 +304,11 @@ func (i *instances) take(key types.NamespacedName, uid types.UID, status *instan
 	left := known.call != nil && known.call.left
 	// A query in flight would bring an older answer.
 	known.stop()
-	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now.Add(orderedFor)}
+	kept, why := i.keep(key, uid, status)
+	known.answer = answer{status: kept, why: why, about: known.about, since: known.since, at: now, until: now.Add(orderedFor)}
+	if kept == nil {
+		known.silences, known.silentSince = 1, now
+	}
 	known.unread = true
 	return left
 }
@@ -342,8 +384,8 @@ func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (said map[
 func (i *instances) forget(key types.NamespacedName) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, known := range i.pods[key] {
-		known.stop()
+	for uid, known := range i.pods[key] {
+		i.drop(key, uid, known)
 	}
 	delete(i.pods, key)
 }

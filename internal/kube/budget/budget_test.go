@@ -1,0 +1,80 @@
+package budget
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func item(n int) Item { return Item{"ConfigMap", types.UID(fmt.Sprint(n))} }
+
+// TestBudget: a namespace that is beyond its budget loses what is new, and no other namespace loses anything.
+func TestBudget(t *testing.T) {
+	b := New(100, 1000)
+	for n, want := range []bool{true, true, false, false} {
+		if got := b.Keep("greedy", item(n), 50); got != want {
+			t.Errorf("item %d is kept: %t", n, got)
+		}
+	}
+	if !b.Keep("shop", item(1), 100) || b.Refused("shop") != 0 || b.Refused("greedy") != 2 || b.Used() != 200 {
+		t.Errorf("%d and %d items are refused, %d bytes are used", b.Refused("shop"), b.Refused("greedy"), b.Used())
+	}
+	if !b.Keep("greedy", item(0), 10) || !b.Keep("greedy", item(2), 40) || b.Refused("greedy") != 1 {
+		t.Error("an item that has become smaller makes no room")
+	}
+	if b.Keep("greedy", item(0), 1000) || b.Used() != 190 || b.Refused("greedy") != 2 {
+		t.Errorf("an item that has become too large is kept: %d bytes are used", b.Used())
+	}
+	for n := range 4 {
+		b.Release("greedy", item(n))
+	}
+	b.Release("greedy", item(9))
+	b.Release("unknown", item(9))
+	if b.Used() != 100 || b.Refused("greedy") != 0 || len(b.namespaces) != 1 {
+		t.Errorf("%d bytes of %d namespaces are used", b.Used(), len(b.namespaces))
+	}
+}
+
+// TestFairShare: when many namespaces together use up the total, a small one still keeps its share.
+func TestFairShare(t *testing.T) {
+	b := New(100, 1000)
+	for n := range 10 {
+		if !b.Keep(fmt.Sprint("greedy-", n), item(n), 100) {
+			t.Fatalf("namespace %d has nothing", n)
+		}
+	}
+	if b.Keep("greedy-10", item(10), 100) {
+		t.Error("the total does not count")
+	}
+	if !b.Keep("small", item(11), 80) || b.Keep("small", item(12), 20) {
+		t.Error("a namespace has another share than a twelfth of the total")
+	}
+}
+
+// TestAccounting: whatever happens, the sums are those of the items that are kept.
+func TestAccounting(t *testing.T) {
+	b, random := New(300, 1000), rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		namespace, of := fmt.Sprint(random.IntN(8)), item(random.IntN(20))
+		if random.IntN(3) == 0 {
+			b.Release(namespace, of)
+		} else {
+			b.Keep(namespace, of, random.Int64N(120))
+		}
+		all := int64(0)
+		for name, a := range b.namespaces {
+			sum := int64(0)
+			for _, size := range a.items {
+				sum += size
+			}
+			if all += sum; sum != a.used || sum > b.perNamespace {
+				t.Fatalf("namespace %s uses %d bytes, counted as %d", name, sum, a.used)
+			}
+		}
+		if all != b.used || all > 2*b.total {
+			t.Fatalf("%d bytes are used, counted as %d", all, b.used)
+		}
+	}
+}
