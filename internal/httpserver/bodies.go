@@ -1,0 +1,154 @@
+package httpserver
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+
+	"example.com/nginx-operator/internal/jsonbounds"
+)
+
+// BodyLimits bound the requests with a body.
+type BodyLimits struct {
+	// JSON bounds one body.
+	JSON jsonbounds.Limits
+	// Buffered bounds the bytes of all bodies and answers in memory together. Beyond it, the largest client loses a
+	// request.
+	Buffered int64
+	// Handled bounds the bytes of the bodies that are handled at a time. A larger body is handled alone.
+	Handled int64
+	// Requests bounds the requests. Beyond it, the largest client loses one.
+	Requests int
+}
+
+// pieceSize is the size of the pieces, in bytes, in which bodies are buffered: memory is used for what was received, and
+// not for what was announced.
+const pieceSize = 32 << 10
+
+// Bodies returns a handler that reads a whole body before it calls next, and has the whole answer before it sends it. So a
+// slow client delays nobody, and as few bodies as BodyLimits allow are decoded at a time, those of clients that had less
+// before those of clients that had more.
+func Bodies(next http.Handler, l BodyLimits) http.Handler {
+	return newShares(l).bodies(next)
+}
+
+func (s *shares) bodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		claim := s.enter(remotePeer(r), http.NewResponseController(w))
+		defer claim.leave()
+		body, err := claim.read(r, w, s.limits.JSON)
+		if err == nil {
+			err = claim.wait(r.Context())
+		}
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		r.Body, r.ContentLength = body, body.length
+		answer := &answer{header: w.Header(), code: http.StatusOK}
+		next.ServeHTTP(answer, r)
+		body.pieces = nil
+		claim.handled(int64(answer.body.Len()))
+		w.Header().Set("Content-Length", strconv.Itoa(answer.body.Len()))
+		w.WriteHeader(answer.code)
+		_, _ = w.Write(answer.body.Bytes()) // An error means that the client has left, or was made to.
+	})
+}
+
+// refuse answers a request whose body was not accepted.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusBadRequest
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge), errors.Is(err, jsonbounds.ErrBytes), errors.Is(err, jsonbounds.ErrElements), errors.Is(err, jsonbounds.ErrDepth):
+		code = http.StatusRequestEntityTooLarge
+	case errors.Is(err, errCrowded):
+		w.Header().Set("Retry-After", "1")
+		code = http.StatusServiceUnavailable
+	}
+	// The rest of the body is not read.
+	w.Header().Set("Connection", "close")
+	http.Error(w, err.Error(), code)
+}
+
+// read buffers the body of a request within its bounds. Each piece is charged before the client fills it.
+func (c *claim) read(r *http.Request, w http.ResponseWriter, l jsonbounds.Limits) (*buffered, error) {
+	if r.ContentLength > l.Bytes {
+		return nil, jsonbounds.ErrBytes
+	}
+	in, scan, body := http.MaxBytesReader(w, r.Body, l.Bytes), jsonbounds.NewScanner(l), &buffered{}
+	for body.length != r.ContentLength {
+		size := int64(pieceSize)
+		if r.ContentLength > 0 {
+			size = min(size, r.ContentLength-body.length)
+		}
+		if err := c.charge(size); err != nil {
+			return nil, err
+		}
+		piece := make([]byte, size)
+		n, err := io.ReadFull(in, piece)
+		body.pieces, body.length = append(body.pieces, piece[:n]), body.length+int64(n)
+		if _, err := scan.Write(piece[:n]); err != nil {
+			return nil, err
+		}
+		switch {
+		case err == nil:
+		case c.isEvicted():
+			return nil, errCrowded
+		case r.ContentLength < 0 && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+			return body, nil
+		default:
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// buffered is a body in memory.
+type buffered struct {
+	pieces [][]byte
+	length int64
+}
+
+// Read implements io.Reader. It frees the pieces that were read.
+func (b *buffered) Read(p []byte) (int, error) {
+	if len(b.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, b.pieces[0])
+	if b.pieces[0] = b.pieces[0][n:]; len(b.pieces[0]) == 0 {
+		b.pieces[0], b.pieces = nil, b.pieces[1:]
+	}
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (*buffered) Close() error { return nil }
+
+// answer is a response in memory.
+type answer struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(code int) { a.code = code }
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+
+// remotePeer returns the address of the client, without its port.
+func remotePeer(r *http.Request) netip.Addr {
+	address, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Addr().Unmap()
+}

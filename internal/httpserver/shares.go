@@ -1,0 +1,235 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// errCrowded ends a request of the client that uses the most when there is no room for another one.
+var errCrowded = errors.New("too many requests: try again")
+
+// shares divides memory and the handler among clients.
+type shares struct {
+	limits BodyLimits
+
+	mu       sync.Mutex
+	claims   map[*claim]struct{}
+	peers    map[netip.Addr]*share
+	buffered int64
+	handling int64
+	// turns counts how often a request was handled.
+	turns uint64
+}
+
+// share is what one client uses.
+type share struct {
+	requests           int
+	buffered, handling int64
+	// turn is the value of shares.turns when it was last the client's turn.
+	turn uint64
+}
+
+// claim is one request.
+type claim struct {
+	shares *shares
+	peer   netip.Addr
+	share  *share
+	// connection interrupts a read or a write.
+	connection *http.ResponseController
+	since      time.Time
+	// buffered are the bytes that are charged for it.
+	buffered int64
+	phase    phase
+	// turn is closed when the request may be handled.
+	turn chan struct{}
+	// evicted is closed when the request has to end.
+	evicted chan struct{}
+}
+
+// phase is how far a request is.
+type phase int
+
+const (
+	reading phase = iota
+	waiting
+	handling
+	writing
+	evicted
+)
+
+func newShares(l BodyLimits) *shares {
+	return &shares{limits: l, claims: map[*claim]struct{}{}, peers: map[netip.Addr]*share{}}
+}
+
+func (s *shares) enter(peer netip.Addr, connection *http.ResponseController) *claim {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.peers[peer]
+	if known == nil {
+		known = &share{}
+		s.peers[peer] = known
+	}
+	known.requests++
+	c := &claim{
+		shares: s, peer: peer, share: known, connection: connection, since: time.Now(), turn: make(chan struct{}), evicted: make(chan struct{}),
+	}
+	s.claims[c] = struct{}{}
+	if len(s.claims) > s.limits.Requests {
+		s.evict(func(p *share) int64 { return int64(p.requests) })
+	}
+	return c
+}
+
+// evict ends the request that is the largest, and then the oldest, of the client that uses the most. A request that is
+// being handled cannot be ended.
+func (s *shares) evict(use func(*share) int64) {
+	var victim *claim
+	for c := range s.claims {
+		if c.phase != handling && c.phase != evicted && (victim == nil || c.evictedBefore(victim, use)) {
+			victim = c
+		}
+	}
+	if victim == nil {
+		return
+	}
+	victim.phase = evicted
+	s.credit(victim)
+	close(victim.evicted)
+	now := time.Now()
+	// A connection without deadlines, as in a test, ends with its next read.
+	_ = errors.Join(victim.connection.SetReadDeadline(now), victim.connection.SetWriteDeadline(now.Add(time.Second)))
+}
+
+func (c *claim) evictedBefore(other *claim, use func(*share) int64) bool {
+	if a, b := use(c.share), use(other.share); a != b {
+		return a > b
+	}
+	if c.buffered != other.buffered {
+		return c.buffered > other.buffered
+	}
+	return c.since.Before(other.since)
+}
+
+// charge counts bytes that are in memory for a request.
+func (c *claim) charge(n int64) error {
+	s := c.shares
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.phase == evicted {
+		return errCrowded
+	}
+	c.buffered += n
+	c.share.buffered += n
+	s.buffered += n
+	for s.buffered > s.limits.Buffered {
+		before := s.buffered
+		if s.evict(func(p *share) int64 { return p.buffered }); s.buffered == before {
+			break
+		}
+	}
+	if c.phase == evicted {
+		return errCrowded
+	}
+	return nil
+}
+
+// credit returns everything that was charged.
+func (s *shares) credit(c *claim) {
+	s.buffered -= c.buffered
+	c.share.buffered -= c.buffered
+	c.buffered = 0
+}
+
+func (c *claim) isEvicted() bool {
+	c.shares.mu.Lock()
+	defer c.shares.mu.Unlock()
+	return c.phase == evicted
+}
+
+// wait returns when it is the request's turn.
+func (c *claim) wait(ctx context.Context) error {
+	c.shares.mu.Lock()
+	if c.phase == reading {
+		c.phase = waiting
+	}
+	c.shares.next()
+	c.shares.mu.Unlock()
+	select {
+	case <-c.turn:
+		return nil
+	case <-c.evicted:
+		return errCrowded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// next lets requests be handled, as long as there is room: first those of clients that have the least handled now, then
+// of those whose last turn is the longest ago. A large request waits for room, and the others behind it do too, or it would
+// wait forever.
+func (s *shares) next() {
+	for {
+		var first *claim
+		for c := range s.claims {
+			if c.phase == waiting && (first == nil || c.handledBefore(first)) {
+				first = c
+			}
+		}
+		if first == nil || s.handling > 0 && s.handling+first.buffered > s.limits.Handled {
+			return
+		}
+		s.turns++
+		first.phase, first.share.turn = handling, s.turns
+		s.handling += first.buffered
+		first.share.handling += first.buffered
+		close(first.turn)
+	}
+}
+
+func (c *claim) handledBefore(other *claim) bool {
+	switch a, b := c.share, other.share; {
+	case a.handling != b.handling:
+		return a.handling < b.handling
+	case a.turn != b.turn:
+		return a.turn < b.turn
+	}
+	return c.since.Before(other.since)
+}
+
+// handled lets others be handled, and charges the answer instead of the body.
+func (c *claim) handled(answer int64) {
+	s := c.shares
+	s.mu.Lock()
+	s.release(c)
+	s.credit(c)
+	c.phase = writing
+	s.next()
+	s.mu.Unlock()
+	_ = c.charge(answer) // If it is evicted, the connection does not accept much of the answer.
+}
+
+// release ends the handling of a request.
+func (s *shares) release(c *claim) {
+	if c.phase == handling {
+		s.handling -= c.buffered
+		c.share.handling -= c.buffered
+	}
+}
+
+// leave ends the request.
+func (c *claim) leave() {
+	s := c.shares
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.release(c)
+	s.credit(c)
+	delete(s.claims, c)
+	if c.share.requests--; c.share.requests == 0 {
+		delete(s.peers, c.peer)
+	}
+	s.next()
+}
