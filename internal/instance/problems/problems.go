@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/userinfo"
 )
 
 // These bound what is reported, because it becomes a part of a status.
@@ -144,10 +145,11 @@ func (r Reader) Redact(text string) string {
 	text = strings.TrimRight(text, "\r\n")
 	line, ok := ParseLine(text)
 	if !ok {
-		return r.Secrets.Hide(text)
+		return redact(r.Secrets.Hide(text))
 	}
 	head := strings.TrimSuffix(text, line.Message)
 	message, file, number := r.shown(line.Message)
+	message = redact(message)
 	if file == "" {
 		return head + message
 	}
@@ -167,8 +169,11 @@ func (r Reader) shorten(text string) string {
 // The configuration itself can contain a key, as data:-----BEGIN ...
 var inlineData = regexp.MustCompile(`data:[^\s"].*|-----BEGIN.*`)
 
+// hidden replaces what is hidden of a message.
+const hidden = "(not shown)"
+
 func redact(message string) string {
-	return inlineData.ReplaceAllString(message, "(not shown)")
+	return userinfo.Hide(inlineData.ReplaceAllString(message, hidden), hidden)
 }
 
 // printable replaces characters that a terminal could interpret.

@@ -45,6 +45,9 @@ func TestProblems(t *testing.T) {
 		"a key in the configuration": {
 			"nginx: [emerg] cannot load certificate key \"data:-----BEGIN CANARY\": PEM_read\n",
 			[]instanceapi.Problem{{Message: `cannot load certificate key "(not shown)`}}},
+		"a password in an address": {
+			"nginx: [emerg] invalid port in upstream \"user:CANARY@host:99999\" in /run/nginx-operator/revisions/r1-1/a.conf:1\n",
+			[]instanceapi.Problem{{File: "a.conf", Line: 1, Message: `invalid port in upstream "(not shown)@host:99999"`}}},
 		"control characters": {
 			"nginx: [emerg] unknown directive \"\x1b[2J\" in /run/nginx-operator/revisions/r1-1/a.conf:1\n",
 			[]instanceapi.Problem{{File: "a.conf", Line: 1, Message: `unknown directive "?[2J"`}}},
@@ -64,6 +67,12 @@ func TestRedact(t *testing.T) {
 		"the configuration's own": {own, own},
 		"nothing about a file":    {"2026/11/21 05:00:00 [notice] 7#7: start worker processes", "2026/11/21 05:00:00 [notice] 7#7: start worker processes"},
 		"not nginx's":             {"CANARY", "CANARY"},
+		"a password in an address": {
+			`2026/11/21 05:00:00 [emerg] 7#7: invalid port in upstream "user:CANARY@h" in /run/nginx-operator/revisions/r1-1/site.conf:2`,
+			`2026/11/21 05:00:00 [emerg] 7#7: invalid port in upstream "(not shown)@h" in /run/nginx-operator/revisions/r1-1/site.conf:2`},
+		"a password in an address of a request": {
+			`2026/11/21 05:00:00 [error] 9#9: *1 no live upstreams, upstream: "http://user:CANARY@h/"`,
+			`2026/11/21 05:00:00 [error] 9#9: *1 no live upstreams, upstream: "http://(not shown)@h/"`},
 		"foreign": {
 			`2026/11/21 05:00:00 [emerg] 7#7: unknown directive "CANARY" in /run/nginx-operator/revisions/r1-1/tls/shop/users:1`,
 			`2026/11/21 05:00:00 [emerg] 7#7: ` + notShown + ` in /run/nginx-operator/revisions/r1-1/tls/shop/users:1`},

@@ -8,6 +8,8 @@ import (
 	"math"
 	"regexp"
 	"strings"
+
+	"example.com/nginx-operator/internal/userinfo"
 )
 
 // Mask takes the place of what is hidden.
@@ -95,7 +97,7 @@ func Text(text string) string {
 			return groups[1] + p.by
 		})
 	}
-	return hideWords(text)
+	return hideWords(userinfo.Hide(text, Mask))
 }
 
 // hideWords hides words that are as random as keys.

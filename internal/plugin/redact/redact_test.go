@@ -47,6 +47,8 @@ func TestText(t *testing.T) {
 		`mysql --password ` + secret,
 		`password: first ` + secret,
 		`redis://:pa/` + secret + `@db`,
+		`invalid port in upstream "user:` + secret + `@host:99999"`,
+		`server user:pa/` + secret + `@host:8080;`,
 		"-----BEGIN PGP PRIVATE KEY BLOCK-----\n" + secret,
 		`GET /share/dGhpcyBpcyBhIHNlY3JldCB0b2tlbiE HTTP/1.1`,
 		`id 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
