@@ -21,6 +21,7 @@ import (
 	"example.com/nginx-operator/internal/instance/cachevolume"
 	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instance/checks"
+	"example.com/nginx-operator/internal/instance/codeguard"
 	"example.com/nginx-operator/internal/instance/confine"
 	"example.com/nginx-operator/internal/instance/handover"
 	"example.com/nginx-operator/internal/instance/health"
@@ -91,7 +92,7 @@ func run(stop, life context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	binary.Hidden = deniedPaths(o)
+	binary.Hidden, binary.Guarded = deniedPaths(o), guarded()
 	purges, err := newPurges(o)
 	if err != nil {
 		return err
@@ -151,7 +152,17 @@ func deniedPaths(o Options) []string {
 		slog.Warn("nginx can open the mounted Secrets: every user who can change its configuration can read the private keys", "error", err)
 		return nil
 	}
-	return []string{o.Stable, o.Next, o.Secrets, o.Variables, certs.KeysDir(o.TLS)}
+	// A worker that opens its own memory, /proc/self/mem, reads the keys in it. JavaScript in a configuration can.
+	return []string{o.Stable, o.Next, o.Secrets, o.Variables, certs.KeysDir(o.TLS), "/proc"}
+}
+
+// guarded reports whether nginx can be kept from loading code from where it can write.
+func guarded() bool {
+	err := codeguard.Supported()
+	if err != nil {
+		slog.Warn("nginx can load modules from places that it can write: every user who can change its configuration can read the private keys", "error", err)
+	}
+	return err == nil
 }
 
 func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics, receiver *orders.Receiver, purges *purge.Keeper) (*supervise.Supervisor, error) {

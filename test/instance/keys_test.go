@@ -148,6 +148,12 @@ func TestKeysAreNotServed(t *testing.T) {
 				t.Errorf("GET %s: %d %q", path, code, body)
 			}
 		}
+		// Their size is 0, so the body says nothing about whether a worker could open them.
+		for _, path := range []string{"/proc/self/mem", "/proc/self/maps", "/proc/self/environ"} {
+			if code, _ := p.send(http.MethodGet, path, ""); code != http.StatusForbidden {
+				t.Errorf("GET %s: %d, want 403", path, code)
+			}
+		}
 		p.copyAll()
 		p.nothingStolen(t, secrets)
 

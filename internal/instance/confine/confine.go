@@ -6,7 +6,7 @@
 // for itself and for its children. It can only list what stays allowed, so everything except the
 // hidden paths is listed, as high in the tree as possible.
 //
-// Only reading files is restricted. Listing folders and writing are not.
+// Only reading and writing files is restricted. Listing folders, creating and removing files are not.
 package confine
 
 import (
@@ -19,7 +19,7 @@ import (
 	"syscall"
 )
 
-// Hide takes the right to read files below the paths from the calling thread, which has to be
+// Hide takes the right to read and write files below the paths from the calling thread, which has to be
 // locked and to execute another program. On a kernel without Landlock it hides nothing, because
 // nginx must start there, too.
 func Hide(paths []string) { hide(paths, writable) }

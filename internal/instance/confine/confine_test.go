@@ -115,6 +115,7 @@ func TestHidden(t *testing.T) {
 	}{
 		"beside":                       {"cat " + public + "/deep/file", true},
 		"hidden":                       {"cat " + secret + "/deep/file", false},
+		"written":                      {"echo x >" + secret + "/deep/file && echo CONTENT", false},
 		"by a link":                    {"ln -s " + secret + " link && cat link/deep/file", false},
 		"moved":                        {"mv " + secret + "/deep/file here && cat here", false},
 		"moved with its folder":        {"mv " + secret + "/deep " + public + "/ && cat " + public + "/deep/deep/file", false},

@@ -15,7 +15,7 @@ const minABI = 2
 // fileRights and folderRights are the rights that are removed and granted again. They include
 // renames because Landlock forbids these wherever they are not allowed, handled or not.
 const (
-	fileRights   = unix.LANDLOCK_ACCESS_FS_READ_FILE
+	fileRights   = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE
 	folderRights = fileRights | unix.LANDLOCK_ACCESS_FS_REFER
 )
 
@@ -32,7 +32,7 @@ func Supported() error {
 	return nil
 }
 
-// restrict restricts the calling thread, and the programs that it executes, to reading files at and
+// restrict restricts the calling thread, and the programs that it executes, to reading and writing files at and
 // below the paths.
 func restrict(paths []string) error {
 	attributes := unix.LandlockRulesetAttr{Access_fs: folderRights}
@@ -45,6 +45,12 @@ func restrict(paths []string) error {
 	for _, path := range paths {
 		if err := allow(ruleset, "/"+path); err != nil {
 			return fmt.Errorf("allow /%s: %w", path, err)
+		}
+	}
+	// nginx opens its own logs by these, and a runtime may pass files that have no path in the container.
+	for _, descriptor := range []int{unix.Stdout, unix.Stderr} {
+		if err := allowOpen(ruleset, descriptor); err != nil && !errors.Is(err, unix.EBADFD) { // EBADFD: a pipe, which is always allowed
+			return fmt.Errorf("allow the logs: %w", err)
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -65,6 +71,10 @@ func allow(ruleset uintptr, path string) error {
 		return err
 	}
 	defer func() { _ = unix.Close(file) }()
+	return allowOpen(ruleset, file)
+}
+
+func allowOpen(ruleset uintptr, file int) error {
 	var info unix.Stat_t
 	if err := unix.Fstat(file, &info); err != nil {
 		return err

@@ -30,6 +30,8 @@ type Binary struct {
 	CanDryRun bool
 	// Hidden are paths below which nginx and its children cannot open files.
 	Hidden []string
+	// Guarded reports whether nginx loads code from read-only places only; see package codeguard.
+	Guarded bool
 }
 
 // Find looks for nginx or a fork of it in PATH, and in the usual places of images that do not have it in PATH.

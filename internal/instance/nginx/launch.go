@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"example.com/nginx-operator/internal/instance/codeguard"
 	"example.com/nginx-operator/internal/instance/confine"
 )
 
@@ -28,13 +30,15 @@ type launch struct {
 	Stack        uint64 `json:"stack,omitempty"`
 	// IgnoreBind makes bind succeed for TCP and UDP addresses without an effect.
 	IgnoreBind bool `json:"ignoreBind,omitempty"`
+	// Guarded reports whether process 1 serves a guard at the descriptor guardDescriptor; see package codeguard.
+	Guarded bool `json:"guarded,omitempty"`
 	// Expendable reports whether the process is a test next to the serving nginx.
 	Expendable bool `json:"expendable,omitempty"`
 }
 
 // command returns the command line that runs nginx through Launch.
 func (b Binary) command(l launch, arguments ...string) ([]string, error) {
-	l.Hidden = b.Hidden
+	l.Hidden, l.Guarded = b.Hidden, b.Guarded
 	text, err := json.Marshal(l)
 	if err != nil {
 		return nil, err
@@ -74,6 +78,9 @@ func (l launch) dropPrivileges() error {
 			return err
 		}
 	}
+	if l.Guarded {
+		enterGuard()
+	}
 	return errors.Join(
 		// A core dump of a worker contains the keys, and nginx could serve the file.
 		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}),
@@ -81,6 +88,30 @@ func (l launch) dropPrivileges() error {
 		setRlimit(unix.RLIMIT_AS, l.AddressSpace),
 		setRlimit(unix.RLIMIT_STACK, l.Stack),
 	)
+}
+
+// guardDescriptor is the first of exec.Cmd.ExtraFiles.
+const guardDescriptor = 3
+
+// enterGuard guards what nginx loads. In a sandbox that does not allow it, nginx must start, too.
+func enterGuard() {
+	socket := os.NewFile(guardDescriptor, "guard")
+	if err := errors.Join(codeguard.Enter(socket), socket.Close()); err != nil {
+		fmt.Fprintf(os.Stderr, "nginx-instance: nginx can load modules from places that it can write: %v\n", err)
+	}
+}
+
+// guard makes the guard of a command that starts next. The caller calls started once it has started, or could not.
+func (b Binary) guard(command *exec.Cmd, refused func(path string)) (started func(), err error) {
+	if !b.Guarded {
+		return func() {}, nil
+	}
+	socket, err := codeguard.Serve(refused)
+	if err != nil {
+		return nil, err
+	}
+	command.ExtraFiles = []*os.File{socket}
+	return func() { _ = socket.Close() }, nil
 }
 
 func setRlimit(resource int, bytes uint64) error {

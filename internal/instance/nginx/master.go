@@ -3,6 +3,7 @@ package nginx
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"syscall"
@@ -44,7 +45,13 @@ func (b Binary) start(command *exec.Cmd, messages io.Writer, redact func(line st
 	// nginx gets its own process group, because the instance translates the signals to its own
 	// group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	err = b.Children.Start(command)
+	started, err := b.guard(command, func(path string) {
+		slog.Warn("nginx did not load a file that the pod can write", "path", redact(path))
+	})
+	if err == nil {
+		err = b.Children.Start(command)
+		started()
+	}
 	_ = writer.Close()
 	if err != nil {
 		_ = reader.Close()

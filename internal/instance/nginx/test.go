@@ -8,6 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -29,6 +30,10 @@ type Tested struct {
 	Messages string
 	// Refusal is why the configuration is not accepted; empty if it is.
 	Refusal string
+	// Exhausted reports whether nginx ran out of memory or of descriptors. Refusal then says what to change.
+	Exhausted bool
+	// NotLoaded is the path of the first file that nginx could not load, because the pod can write it; empty: there was none.
+	NotLoaded string
 }
 
 // ConfigTestLimits is the memory that a test may use, in bytes.
@@ -82,40 +87,50 @@ func (b Binary) Test(ctx context.Context, dir string, memory ConfigTestLimits, d
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = time.Second
-	if err := b.Children.Start(command); err != nil {
+	var notLoaded atomic.Pointer[string]
+	started, err := b.guard(command, func(path string) { notLoaded.CompareAndSwap(nil, &path) })
+	if err != nil {
+		return Tested{}, fmt.Errorf("start a test: %w", err)
+	}
+	err = b.Children.Start(command)
+	started()
+	if err != nil {
 		return Tested{}, fmt.Errorf("start a test: %w", err)
 	}
 	err = b.Children.Wait(command)
 	tested := Tested{Messages: messages.String()}
+	if path := notLoaded.Load(); path != nil {
+		tested.NotLoaded = *path
+	}
 	switch {
 	case ctx.Err() != nil:
 		return Tested{}, ctx.Err()
 	case limited.Err() != nil:
 		tested.Refusal = fmt.Sprintf("nginx did not finish the test within %s", testTimeout)
 	case err != nil:
-		tested.Refusal = refusal(err, tested.Messages, memory)
+		tested.Refusal, tested.Exhausted = refusal(err, tested.Messages, memory)
 	}
 	return tested, nil
 }
 
-// refusal describes why a test failed, for cases in which nginx does not.
-func refusal(err error, messages string, memory ConfigTestLimits) string {
+// refusal describes why a test failed, and reports whether nginx ran out of something.
+func refusal(err error, messages string, memory ConfigTestLimits) (why string, exhausted bool) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
-		return "the test of the configuration failed: " + err.Error()
+		return "the test of the configuration failed: " + err.Error(), false
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
 	switch {
 	case ok && status.Signaled() && status.Signal() == syscall.SIGKILL:
-		return "nginx was killed while it tested the configuration: there is too little memory for it"
+		return "nginx was killed while it tested the configuration: there is too little memory for it", false
 	case ok && status.Signaled():
-		return fmt.Sprintf("nginx crashed while it tested the configuration (%s): does a file include itself, or is a module faulty?", status.Signal())
+		return fmt.Sprintf("nginx crashed while it tested the configuration (%s): does a file include itself, or is a module faulty?", status.Signal()), false
 	case strings.Contains(messages, "(12: Cannot allocate memory)"):
-		return fmt.Sprintf("the configuration needs more than %d MiB of memory, all that can be spared of the container's: make it smaller, or raise resources.limits.memory", memory.Own>>20)
+		return fmt.Sprintf("the configuration needs more than %d MiB of memory, all that can be spared of the container's: make it smaller, or raise resources.limits.memory", memory.Own>>20), true
 	case strings.Contains(messages, "(24: Too many open files)"):
-		return "nginx opened too many files while it tested the configuration: does a file include itself?"
+		return "nginx opened too many files while it tested the configuration: does a file include itself?", true
 	default:
-		return fmt.Sprintf("nginx refused the configuration (%s)", exit)
+		return fmt.Sprintf("nginx refused the configuration (%s)", exit), false
 	}
 }
 

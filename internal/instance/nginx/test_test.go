@@ -1,6 +1,10 @@
 package nginx
 
-import "testing"
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
 
 // TestMemoryIsNeverMoreThanWhatIsLeft: a test cannot use up the memory of the serving nginx.
 func TestMemoryIsNeverMoreThanWhatIsLeft(t *testing.T) {
@@ -16,5 +20,17 @@ func TestMemoryIsNeverMoreThanWhatIsLeft(t *testing.T) {
 	}
 	if m := NewConfigTestLimits(0, 4096*mib, false); m.tooLittle() != "" {
 		t.Error("without a limit nothing is tested")
+	}
+}
+
+// TestExhausted: nginx names the function that got no memory only, so the advice takes the place of its message.
+func TestExhausted(t *testing.T) {
+	err := exec.Command("false").Run()
+	const message = "2026/11/21 05:00:00 [emerg] 7#7: posix_memalign(16, 16384) failed (12: Cannot allocate memory)"
+	if why, exhausted := refusal(err, message, ConfigTestLimits{Own: 24 << 20}); !exhausted || !strings.Contains(why, "24 MiB") || !strings.Contains(why, "raise resources.limits.memory") {
+		t.Errorf("%q, %t", why, exhausted)
+	}
+	if why, exhausted := refusal(err, `unknown directive "x"`, ConfigTestLimits{}); exhausted {
+		t.Errorf("%q, %t", why, exhausted)
 	}
 }

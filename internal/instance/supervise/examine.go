@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -227,8 +228,13 @@ const maxUnreadFiles = 10
 
 func (s *Supervisor) refusal(tested nginx.Tested, c candidate, files map[string]string) []instanceapi.Problem {
 	found := s.problemReader(c).Problems(tested.Messages)
-	if len(found) == 0 {
+	// nginx only names the step at which memory or descriptors ran out.
+	if len(found) == 0 || tested.Exhausted {
 		found = []instanceapi.Problem{{Message: tested.Refusal}}
+	}
+	if tested.NotLoaded != "" {
+		found[0].Message += fmt.Sprintf("; nginx loads modules and engines only from places that the pod cannot write, and %.200q is not in one: "+
+			"put it into the image, or mount its volume with readOnly", tested.NotLoaded)
 	}
 	return problems.Locate(found, files, assemble.Generated)
 }

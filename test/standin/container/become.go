@@ -71,6 +71,12 @@ func (s *Spec) mount() error {
 		if err := unix.Mount(m.From, to, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("%s: %w", m.To, err)
 		}
+		if !m.ReadOnly {
+			continue
+		}
+		if err := unix.Mount("", to, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
+			return fmt.Errorf("%s: %w", m.To, err)
+		}
 	}
 	if err := unix.Mount("proc", filepath.Join(s.Root, "proc"), "proc", 0, ""); err != nil {
 		return fmt.Errorf("proc: %w", err)

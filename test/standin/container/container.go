@@ -47,7 +47,10 @@ type Spec struct {
 }
 
 // Mount mounts a directory or file of this machine in a container.
-type Mount struct{ From, To string }
+type Mount struct {
+	From, To string
+	ReadOnly bool
+}
 
 // Container is a container that runs or has ended.
 type Container struct {
