@@ -29,7 +29,7 @@ carried over, changed, or named with the reason why it is not. Nothing is sent t
 
 // importFlags are the flags of the command.
 type importFlags struct {
-	path, name, root, output, review string
+	path, name, class, root, output, review string
 	summary                          bool
 }
 
@@ -49,6 +49,7 @@ func newImport(c *cluster) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&f.path, "filename", "f", "", "the file or folder to import; - is the standard input")
 	cmd.Flags().StringVar(&f.name, "name", "", "the name of the application; by default that of the Deployment or Ingress, or nginx")
+	cmd.Flags().StringVar(&f.class, "class", "", "the class of the Ingress objects to import; by default that of ingress-nginx")
 	cmd.Flags().StringVar(&f.root, "root", "", "the folder in which files outside of /etc/nginx are looked up, such as / on the machine of nginx")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "yaml", "the format of the manifests: yaml or json")
 	cmd.Flags().StringVar(&f.review, "review", "changes", "what the review lists: changes (and what is not carried over), all, or none")
@@ -63,7 +64,7 @@ func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
-	result, err := f.read(cmd.InOrStdin(), importer.Options{Name: f.name, Namespace: namespace})
+	result, err := f.read(cmd.InOrStdin(), importer.Options{Name: f.name, Namespace: namespace, Class: f.class})
 	if err != nil {
 		return err
 	}

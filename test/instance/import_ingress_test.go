@@ -82,7 +82,7 @@ var ingressAnswers = []struct {
 }{
 	{"GET 80 shop.example.com /a?b", 308, "", map[string]string{"Location": "https://shop.example.com/a?b"}},
 	{"GET 443 shop.example.com /a?b", 200, "8081 GET /a?b host=shop.example.com proto=https", map[string]string{"Strict-Transport-Security": "max-age=31536000; includeSubDomains"}},
-	{"GET 443 shop.example.com /", 302, "", map[string]string{"Location": "/start"}},
+	{"GET 443 shop.example.com /", 302, "", map[string]string{"Location": "https://shop.example.com/start"}},
 	{"GET 443 shop.example.com /api", 200, "8082 GET /api", nil},
 	{"GET 443 shop.example.com /api/x", 200, "8082 GET /api/x", nil},
 	{"GET 443 shop.example.com /apix", 200, "8081 GET /apix", nil},

@@ -51,6 +51,40 @@ func (r *Result) store(app *v1alpha2.NginxOperator, files map[string]string) {
 	})
 }
 
+// fileSet collects the files of an application, of which no two have the same name.
+type fileSet struct {
+	texts map[string]string
+	err   error
+}
+
+func newFiles() *fileSet { return &fileSet{texts: map[string]string{}} }
+
+// add adds a file. The first error is that of the set.
+func (f *fileSet) add(name, text string) {
+	if _, taken := f.texts[name]; taken && f.err == nil {
+		f.err = fmt.Errorf("two files of the application would be called %s, and one would replace the other: rename what they come from, and import again", name)
+	}
+	f.texts[name] = text
+}
+
+// add adds an application with its files. No two applications have the same name.
+func (r *Result) add(app *v1alpha2.NginxOperator, files *fileSet) error {
+	if files.err != nil {
+		return fmt.Errorf("%s: %w", app.Name, files.err)
+	}
+	same := func(other *v1alpha2.NginxOperator) bool {
+		return other.Name == app.Name && other.Namespace == app.Namespace
+	}
+	if slices.ContainsFunc(r.Applications, same) {
+		return fmt.Errorf("two applications would be called %q in the namespace %q, and one would replace the other: import their objects one at a time, with another --name or -n", app.Name, app.Namespace)
+	}
+	r.Applications = append(r.Applications, app)
+	if len(files.texts) > 0 {
+		r.store(app, files.texts)
+	}
+	return nil
+}
+
 // secretDir is where the pods have the files that are not for a ConfigMap.
 const secretDir = "/etc/nginx-files"
 

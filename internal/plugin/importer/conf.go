@@ -20,9 +20,8 @@ func Config(source Source, main []string, o Options) (*Result, error) {
 		return nil, err
 	}
 	app := c.application(cmp.Or(o.Name, "nginx"))
-	result := &Result{Applications: []*v1alpha2.NginxOperator{app}, Review: c.review}
-	result.store(app, c.files())
-	return result, nil
+	result := &Result{Review: c.review}
+	return result, result.add(app, c.files())
 }
 
 // conf is the import of a configuration.
@@ -184,14 +183,14 @@ func (c *conf) rename(f *file, name string) {
 }
 
 // files returns the files of the application.
-func (c *conf) files() map[string]string {
-	files := map[string]string{}
+func (c *conf) files() *fileSet {
+	files := newFiles()
 	for _, f := range c.byPath {
 		if f.plain {
-			files[f.name] = f.text
+			files.add(f.name, f.text)
 			continue
 		}
-		files[f.name] = tidy(f.result())
+		files.add(f.name, tidy(f.result()))
 	}
 	return files
 }

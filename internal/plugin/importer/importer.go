@@ -16,6 +16,8 @@ import (
 type Options struct {
 	// Name and Namespace are those of the application. Without a name, it is derived from the input.
 	Name, Namespace string
+	// Class is the class of the Ingress objects to import. Without it, it is that of ingress-nginx.
+	Class string
 }
 
 // Result is what an import makes of its input.

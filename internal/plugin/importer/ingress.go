@@ -2,6 +2,7 @@ package importer
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"regexp"
@@ -26,6 +27,11 @@ type ingressImport struct {
 	// http and stream are lines of these contexts.
 	http, stream []string
 	settings     []*settings
+	// ids are the names of the Ingress objects by their ids.
+	ids        map[string]string
+	controller *controller
+	// ordered is set if the age of all Ingress objects is known.
+	ordered bool
 	// secrets are Secrets whose files the configuration names.
 	secrets map[string]bool
 }
@@ -35,10 +41,17 @@ type host struct {
 	name    string
 	aliases []string
 	tls     string
-	// lines are those of the server, in their order.
-	lines     []string
+	// settings are those of the Ingress objects with the host, in the order in which ingress-nginx takes them.
+	settings  []*settings
 	locations []*location
-	regex     bool
+	// root passes on what no location does, if an Ingress has a default backend.
+	root *location
+	// foreignRegex is set if an Ingress of another namespace makes the paths regular expressions.
+	foreignRegex bool
+	// closed are reasons why all paths answer 403.
+	closed []closure
+	// certificateHeaders tell the backends about the certificate of the client.
+	certificateHeaders []string
 }
 
 // location is a path of an Ingress.
@@ -49,29 +62,50 @@ type location struct {
 	// missing says why there is no upstream.
 	missing  string
 	settings *settings
+	// closed are reasons why the path answers 403, in addition to those of its Ingress.
+	closed []closure
 }
 
 func (s *inputs) importIngresses() (*Result, error) {
-	result := &Result{}
-	byNamespace := map[string][]*object{}
-	objects, ingresses := ofType[*networkingv1.Ingress](s)
-	for i, ingress := range ingresses {
-		byNamespace[ingress.Namespace] = append(byNamespace[ingress.Namespace], objects[i])
+	result, done := &Result{}, map[*object]bool{}
+	objects, err := s.ofClass(&result.Review, done)
+	if err != nil {
+		return nil, err
 	}
-	done := map[*object]bool{}
-	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
-		first, _ := byNamespace[namespace][0].typed.(*networkingv1.Ingress)
-		name := cmp.Or(s.options.Name, applicationName(first.Name), "ingress")
-		x := &ingressImport{
-			inputs: s, review: &result.Review, namespace: namespace, app: newApplication(name, cmp.Or(s.options.Namespace, namespace)),
-			hosts: map[string]*host{}, upstreams: map[string]string{}, secrets: map[string]bool{},
+	controller := s.readController(&result.Review, done)
+	names := map[string]string{}
+	for _, o := range objects {
+		ingress, _ := o.typed.(*networkingv1.Ingress)
+		names[ingress.Namespace] = cmp.Or(names[ingress.Namespace], applicationName(ingress.Name))
+	}
+	ordered := inOrder(objects)
+	imports := map[string]*ingressImport{}
+	for _, namespace := range slices.Sorted(maps.Keys(names)) {
+		imports[namespace] = &ingressImport{
+			inputs: s, review: &result.Review, namespace: namespace, controller: controller, ordered: ordered,
+			app:   newApplication(cmp.Or(s.options.Name, names[namespace], "ingress"), cmp.Or(s.options.Namespace, namespace)),
+			hosts: map[string]*host{}, upstreams: map[string]string{}, secrets: map[string]bool{}, ids: map[string]string{},
 		}
-		for _, o := range byNamespace[namespace] {
-			ingress, _ := o.typed.(*networkingv1.Ingress)
-			x.add(o, ingress)
-			done[o] = true
+	}
+	for _, o := range objects {
+		ingress, _ := o.typed.(*networkingv1.Ingress)
+		if err := imports[ingress.Namespace].add(o, ingress); err != nil {
+			return nil, err
 		}
-		x.finish(result)
+		done[o] = true
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(imports)) {
+		x := imports[namespace]
+		for _, other := range slices.Sorted(maps.Keys(imports)) {
+			if other != namespace {
+				x.closeForeign(imports[other])
+			}
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(imports)) {
+		if err := imports[namespace].finish(result); err != nil {
+			return nil, err
+		}
 	}
 	for _, o := range s.objects {
 		if service, ok := o.typed.(*corev1.Service); ok && !done[o] {
@@ -85,27 +119,80 @@ func (s *inputs) importIngresses() (*Result, error) {
 	return result, nil
 }
 
+// inOrder sorts Ingress objects as ingress-nginx does, for which the oldest wins. It returns false if their age is not known.
+func inOrder(objects []*object) bool {
+	age := func(o *object) *networkingv1.Ingress {
+		ingress, _ := o.typed.(*networkingv1.Ingress)
+		return ingress
+	}
+	if slices.ContainsFunc(objects, func(o *object) bool { return age(o).CreationTimestamp.IsZero() }) {
+		return false
+	}
+	slices.SortStableFunc(objects, func(a, b *object) int {
+		first, second := age(a), age(b)
+		return cmp.Or(first.CreationTimestamp.Compare(second.CreationTimestamp.Time), cmp.Compare(second.Namespace+"/"+second.Name, first.Namespace+"/"+first.Name))
+	})
+	return true
+}
+
 // add adds an Ingress.
-func (x *ingressImport) add(o *object, ingress *networkingv1.Ingress) {
+func (x *ingressImport) add(o *object, ingress *networkingv1.Ingress) error {
 	o.take("metadata.name", Changed, "the application is called "+x.app.Name)
 	o.take("metadata.namespace", Carried, "")
 	o.take("metadata.labels", NotCarried, "one application replaces all Ingress objects: set metadata.labels of the NginxOperator if you need them")
 	o.take("spec.ingressClassName", NotCarried, "the application serves the requests itself, without an Ingress controller")
 	defer o.review(x.review, "an NginxOperator has no such field")
-	settings, use := readAnnotations(x, o, ingress)
-	if !use {
-		o.take("spec", NotCarried, "the Ingress is a canary of another one: use rollout.canary, or split_clients in the configuration")
-		return
+	settings, err := readAnnotations(x, o, ingress)
+	if err != nil {
+		return err
 	}
-	x.addTLS(o, ingress)
+	if settings.canary {
+		o.take("spec", NotCarried, "the Ingress is a canary of another one: use rollout.canary, or split_clients in the configuration")
+		for _, rule := range ingress.Spec.Rules {
+			if len(settings.clientCertificate) > 0 || len(settings.closedHosts) > 0 {
+				x.host(rule.Host).settings = append(x.host(rule.Host).settings, settings)
+			}
+		}
+		return nil
+	}
 	if ingress.Spec.DefaultBackend != nil {
-		o.take("spec.defaultBackend", Carried, "")
-		l := &location{path: "/", pathType: networkingv1.PathTypePrefix, settings: settings}
-		x.setBackend(l, *ingress.Spec.DefaultBackend)
-		x.addLocation("", l)
+		x.addDefaultBackend(o, ingress, settings)
 	}
 	for i, rule := range ingress.Spec.Rules {
 		x.addRule(o, fmt.Sprintf("spec.rules[%d]", i), rule, settings)
+	}
+	x.addTLS(o, ingress)
+	return nil
+}
+
+// addDefaultBackend adds the backend of what no path matches: of all other hosts, or of those of the Ingress if it has rules.
+func (x *ingressImport) addDefaultBackend(o *object, ingress *networkingv1.Ingress, own *settings) {
+	o.take("spec.defaultBackend", Carried, "")
+	l := &location{path: "/", pathType: networkingv1.PathTypePrefix, settings: own}
+	x.setBackend(l, *ingress.Spec.DefaultBackend)
+	if len(ingress.Spec.Rules) == 0 {
+		// What ingress-nginx sets for a whole server, it sets for hosts of rules only.
+		l.closed = append(l.closed, own.closedHosts...)
+		if len(own.clientCertificate) > 0 {
+			l.closed = append(l.closed, x.close(own, "auth-tls-secret", "the Ingress has no rules, so that ingress-nginx asks no client for a certificate"))
+		}
+		x.addRoot(x.host(""), l)
+		return
+	}
+	for _, rule := range ingress.Spec.Rules {
+		if h := x.host(rule.Host); rule.Host != "" && !slices.ContainsFunc(h.settings, func(other *settings) bool { return !other.canary }) {
+			x.addRoot(h, l)
+		}
+	}
+}
+
+// addRoot sets what passes on the requests that no path matches, unless another Ingress has set it.
+func (x *ingressImport) addRoot(h *host, l *location) {
+	switch {
+	case h.root == nil:
+		h.root = l
+	case !x.ordered && h.root.settings.protection() != l.settings.protection():
+		h.root.closed = append(h.root.closed, x.ambiguous(h, h.root.settings, l.settings, "the default backend"))
 	}
 }
 
@@ -116,16 +203,16 @@ func (x *ingressImport) addRule(o *object, path string, rule networkingv1.Ingres
 	}
 	o.take(path+".host", Carried, "")
 	h := x.host(rule.Host)
-	h.lines = append(h.lines, settings.server...)
-	h.aliases = append(h.aliases, settings.aliases...)
-	h.regex = h.regex || settings.regex()
+	if !slices.Contains(h.settings, settings) {
+		h.settings = append(h.settings, settings)
+	}
 	if rule.HTTP == nil {
 		return
 	}
 	for i, p := range rule.HTTP.Paths {
 		at := fmt.Sprintf("%s.http.paths[%d]", path, i)
-		l := &location{path: cmp.Or(p.Path, "/"), pathType: networkingv1.PathTypeImplementationSpecific, settings: settings}
-		if p.PathType != nil {
+		l := &location{path: cmp.Or(p.Path, "/"), pathType: networkingv1.PathTypePrefix, settings: settings}
+		if p.PathType != nil && *p.PathType == networkingv1.PathTypeExact {
 			l.pathType = *p.PathType
 		}
 		x.setBackend(l, p.Backend)
@@ -135,10 +222,11 @@ func (x *ingressImport) addRule(o *object, path string, rule networkingv1.Ingres
 			x.review.step("Give the path %s of %s a backend: %s.", l.path, cmp.Or(rule.Host, "all hosts"), l.missing)
 		}
 		if !validPath(l.path) {
-			o.take(at+".path", NotCarried, "it has a control character")
+			o.take(at+".path", NotCarried, "it has a control character, so the host answers 403")
+			h.closed = append(h.closed, closure{settings.name, at + ".path"})
 			continue
 		}
-		x.addLocation(rule.Host, l)
+		x.addLocation(h, l)
 	}
 }
 
@@ -149,14 +237,31 @@ func (x *ingressImport) host(name string) *host {
 	return x.hosts[name]
 }
 
-// addLocation adds a path, of which the first Ingress wins.
-func (x *ingressImport) addLocation(name string, l *location) {
-	h := x.host(name)
-	h.regex = h.regex || l.settings.regex()
-	same := func(other *location) bool { return other.path == l.path && other.pathType == l.pathType }
-	if !slices.ContainsFunc(h.locations, same) {
+// addLocation adds a path, of which the first Ingress wins. If it is not known which one is the first, and they protect the
+// path differently, it is closed.
+func (x *ingressImport) addLocation(h *host, l *location) {
+	at := slices.IndexFunc(h.locations, func(other *location) bool { return other.path == l.path && other.pathType == l.pathType })
+	if at < 0 {
 		h.locations = append(h.locations, l)
+		return
 	}
+	first := h.locations[at]
+	if first.settings == l.settings {
+		return
+	}
+	if x.ordered || first.settings.protection() == l.settings.protection() {
+		x.review.step("Check the path %s of %s: the Ingress objects %s and %s both have it, and the first one is used.", l.path, cmp.Or(h.name, "all hosts"), first.settings.name, l.settings.name)
+		return
+	}
+	first.closed = append(first.closed, x.ambiguous(h, first.settings, l.settings, "the path "+l.path))
+}
+
+// ambiguous makes a step of a setting that two Ingress objects have, when it is not known which one ingress-nginx takes.
+func (x *ingressImport) ambiguous(h *host, first, second *settings, what string) closure {
+	c := closure{first.name, "another one in " + second.name}
+	x.review.step("Decide about %s of %s, which answers 403 until then: the Ingress objects %s and %s both set it, and ingress-nginx takes the older one, which the input does not tell (pass the output of kubectl get -o yaml). "+
+		"Then delete the line %q of %s.", what, cmp.Or(h.name, "all hosts"), first.name, second.name, c.line(), ingressFile)
+	return c
 }
 
 // setBackend gives a location its upstream.
@@ -213,19 +318,28 @@ func (x *ingressImport) addTLS(o *object, ingress *networkingv1.Ingress) {
 			continue
 		}
 		o.take(path, Carried, "")
-		name := certificateName(t.SecretName + ".crt")
-		known := func(c v1alpha2.Certificate) bool { return c.SecretName == t.SecretName }
-		if at := slices.IndexFunc(x.app.Spec.TLS, known); at >= 0 {
-			name = x.app.Spec.TLS[at].Name
-		} else {
+		name := x.certificateName(t.SecretName)
+		if known := func(c v1alpha2.Certificate) bool { return c.Name == name }; !slices.ContainsFunc(x.app.Spec.TLS, known) {
 			x.app.Spec.TLS = append(x.app.Spec.TLS, v1alpha2.Certificate{Name: name, SecretName: t.SecretName, Certificate: issued(o, ingress, t.Hosts)})
 		}
 		for _, rule := range ingress.Spec.Rules {
-			if covers(t.Hosts, rule.Host) {
-				x.host(rule.Host).tls = name
+			if h := x.hosts[rule.Host]; h != nil && covers(t.Hosts, rule.Host) {
+				h.tls = cmp.Or(h.tls, name)
 			}
 		}
 	}
+}
+
+// certificateName returns a name for the entry of spec.tls of a Secret, which no other Secret has.
+func (x *ingressImport) certificateName(secret string) string {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(x.app.Spec.TLS, func(c v1alpha2.Certificate) bool { return c.Name == name && c.SecretName != secret })
+	}
+	name := certificateName(secret + ".crt")
+	for i := 2; taken(name); i++ {
+		name = fmt.Sprintf("%s-%d", strings.TrimRight(name[:min(len(name), 36)], "-"), i)
+	}
+	return name
 }
 
 // covers reports whether the hosts of a certificate include one; none means all.
@@ -240,6 +354,27 @@ var hostname = regexp.MustCompile(`^(\*\.)?[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9]
 // validPath reports whether nginx reads a path as one word in quotes.
 func validPath(path string) bool {
 	return !strings.ContainsAny(path, "\n\r\t\x00") && strings.ToValidUTF8(path, "") == path
+}
+
+// uniqueID returns an id for an Ingress that its files and variables begin with. A name that is changed to make it one has a
+// hash, so that different names have different ids.
+func (x *ingressImport) uniqueID(ingress *networkingv1.Ingress) (string, error) {
+	id := applicationName(ingress.Name)
+	if id != ingress.Name || id+".include" == headersFile {
+		sum := sha256.Sum256([]byte(ingress.Name))
+		id = strings.TrimLeft(fmt.Sprintf("%s-%x", id[:min(len(id), 36)], sum[:6]), "-")
+		if id[0] <= '9' {
+			id = "ingress-" + id
+		}
+	}
+	if other, taken := x.ids[id]; taken {
+		if other == ingress.Name {
+			return "", fmt.Errorf("the input has two Ingress objects with the name %q: remove one of them", ingress.Name)
+		}
+		return "", fmt.Errorf("the Ingress objects %q and %q would have the same files: rename one of them", other, ingress.Name)
+	}
+	x.ids[id] = ingress.Name
+	return id, nil
 }
 
 // applicationName returns a name that an NginxOperator can have, derived from another one.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -32,13 +33,13 @@ func init() {
 		"connection-proxy-header": word(func(s *settings, value string) { s.connection = value }, "proxy_set_header Connection"),
 		"server-alias":            serverAlias,
 		"from-to-www-redirect":    wwwRedirect,
-		"whitelist-source-range":  sources("allow"),
-		"allowlist-source-range":  sources("allow"),
-		"denylist-source-range":   sources("deny"),
+		"whitelist-source-range":  sourceRange,
+		"allowlist-source-range":  sourceRange,
+		"denylist-source-range":   denied,
 		"proxy-buffers-number":    proxyBuffers,
 		"proxy-redirect-from":     proxyRedirect,
-		"configuration-snippet":   snippet(func(s *settings, text string) { s.location = append(s.location, text) }, "location"),
-		"server-snippet":          snippet(func(s *settings, text string) { s.server = append(s.server, text) }, "server"),
+		"configuration-snippet":   snippet(func(s *settings, text string) { s.snippet = text }, "location"),
+		"server-snippet":          snippet(func(s *settings, text string) { s.serverSnippet = text }, "server"),
 		"stream-snippet":          streamSnippet,
 		"enable-cors":             enableCORS,
 		"auth-type":               authType,
@@ -47,6 +48,9 @@ func init() {
 		"limit-rps":               limitRequests("r/s"),
 		"limit-rpm":               limitRequests("r/m"),
 		"limit-connections":       limitConnections,
+		"enable-global-auth":      globalAuth,
+		"enable-modsecurity":      unlessOff("enable-modsecurity"),
+		"ssl-passthrough":         unlessOff("ssl-passthrough"),
 	}
 }
 
@@ -59,18 +63,21 @@ var mainOfPart = map[string][]string{
 	"cors-allow-credentials": {"enable-cors"}, "cors-expose-headers": {"enable-cors"}, "cors-max-age": {"enable-cors"},
 	"auth-secret": {"auth-type"}, "auth-secret-type": {"auth-type"}, "auth-realm": {"auth-type"},
 	"auth-method": {"auth-url"}, "auth-signin": {"auth-url"}, "auth-signin-redirect-param": {"auth-url"}, "auth-response-headers": {"auth-url"},
-	"auth-request-redirect": {"auth-url"}, "auth-snippet": {"auth-url"},
+	"auth-request-redirect": {"auth-url"}, "auth-snippet": {"auth-url"}, "auth-proxy-set-headers": {"auth-url"},
 	"auth-tls-verify-client": {"auth-tls-secret"}, "auth-tls-verify-depth": {"auth-tls-secret"}, "auth-tls-pass-certificate-to-upstream": {"auth-tls-secret"},
+	"auth-tls-match-cn":       {"auth-tls-secret"},
+	"enable-owasp-core-rules": {"enable-modsecurity"}, "modsecurity-snippet": {"enable-modsecurity"}, "modsecurity-transaction-id": {"enable-modsecurity"},
 	"limit-burst-multiplier": {"limit-rps", "limit-rpm"},
 	"limit-whitelist":        {"limit-rps", "limit-rpm", "limit-connections"},
+	"limit-allowlist":        {"limit-rps", "limit-rpm", "limit-connections"},
 }
 
 func flag(set func(*settings, bool)) func(*annotationReader, string) (Outcome, string) {
 	return func(a *annotationReader, value string) (Outcome, string) {
-		if value != "true" && value != "false" {
+		if !isTrue(value) && !isFalse(value) {
 			return NotCarried, "the value is neither true nor false"
 		}
-		set(a.settings, value == "true")
+		set(a.settings, isTrue(value))
 		return Carried, ""
 	}
 }
@@ -102,7 +109,7 @@ func forwardedPrefix(a *annotationReader, value string) (Outcome, string) {
 }
 
 func canary(_ *annotationReader, value string) (Outcome, string) {
-	if value != "true" {
+	if !isTrue(value) {
 		return Carried, ""
 	}
 	return NotCarried, "use rollout.canary to compare versions of nginx, or split_clients in the configuration to divide requests"
@@ -113,7 +120,7 @@ func appRoot(a *annotationReader, value string) (Outcome, string) {
 		return NotCarried, "the value is not a path"
 	}
 	a.settings.appRoot = value
-	return Changed, "location = / { return 302 " + value + " }"
+	return Changed, "if ($uri = /) { return 302 $scheme://$http_host" + value + "; }"
 }
 
 func redirect(codeName, code string) func(*annotationReader, string) (Outcome, string) {
@@ -159,32 +166,66 @@ func serverAlias(a *annotationReader, value string) (Outcome, string) {
 }
 
 func wwwRedirect(a *annotationReader, value string) (Outcome, string) {
-	if value != "true" {
+	if !isTrue(value) {
 		return Carried, ""
 	}
 	a.settings.values["www"] = "true"
 	return Changed, "a server for the other name redirects with status 308"
 }
 
-// sources returns the reader of a list of networks.
-func sources(directive string) func(*annotationReader, string) (Outcome, string) {
-	return func(a *annotationReader, value string) (Outcome, string) {
-		var lines []string
-		for network := range strings.SplitSeq(value, ",") {
-			network = strings.TrimSpace(network)
-			_, errPrefix := netip.ParsePrefix(network)
-			_, errAddr := netip.ParseAddr(network)
-			if errPrefix != nil && errAddr != nil {
-				return NotCarried, "the value is not a list of networks, so requests would be refused or admitted by mistake"
-			}
-			lines = append(lines, directive+" "+network+";")
+// sourceRange admits a list of networks only.
+func sourceRange(a *annotationReader, value string) (Outcome, string) {
+	if a.settings.values["allowlist-source-range"] != "" && a.settings.values["whitelist-source-range"] != "" {
+		if value = a.settings.values["allowlist-source-range"]; len(a.settings.access) > 0 && slices.Contains(a.settings.access, "deny all;") {
+			return Carried, "allowlist-source-range takes precedence"
 		}
-		if directive == "allow" {
-			lines = append(lines, "deny all;")
+	}
+	lines, ok := accessLines("allow", value)
+	if !ok {
+		return NotCarried, "the value is not a list of networks, so requests would be refused or admitted by mistake"
+	}
+	a.settings.access = append(append(a.settings.access, lines...), "deny all;")
+	a.checkAddresses()
+	return Changed, "allow"
+}
+
+// denied refuses a list of networks, also if another list admits them.
+func denied(a *annotationReader, value string) (Outcome, string) {
+	lines, ok := accessLines("deny", value)
+	if !ok {
+		return NotCarried, "the value is not a list of networks, so requests would be refused or admitted by mistake"
+	}
+	// nginx takes the first line that matches.
+	a.settings.access = append(lines, a.settings.access...)
+	a.checkAddresses()
+	return Changed, "deny"
+}
+
+// accessLines returns a directive for each network of a list.
+func accessLines(directive, list string) (lines []string, ok bool) {
+	for network := range strings.SplitSeq(list, ",") {
+		network = strings.TrimSpace(network)
+		prefix, errPrefix := netip.ParsePrefix(network)
+		address, errAddr := netip.ParseAddr(network)
+		if errPrefix != nil && errAddr != nil || prefix.Addr().Zone() != "" || address.Zone() != "" {
+			return nil, false
 		}
-		a.settings.location = append(a.settings.location, lines...)
-		a.importer.review.step("Let nginx see the addresses of clients, or allow and deny do not work: set service.externalTrafficPolicy: Local, or use real_ip_header.")
-		return Changed, directive
+		lines = append(lines, directive+" "+network+";")
+	}
+	return lines, true
+}
+
+func (a *annotationReader) checkAddresses() {
+	a.importer.review.step("Let nginx see the addresses of clients, or allow and deny do not work: set service.externalTrafficPolicy: Local, or use real_ip_header.")
+}
+
+// unlessOff is for an annotation without a counterpart that has no effect if it is false.
+func unlessOff(name string) func(*annotationReader, string) (Outcome, string) {
+	return func(_ *annotationReader, value string) (Outcome, string) {
+		if isFalse(value) {
+			return Carried, ""
+		}
+		return NotCarried, unsupported[name]
 	}
 }
 

@@ -25,16 +25,27 @@ func authType(a *annotationReader, value string) (Outcome, string) {
 	namespace, name, found := strings.Cut(secret, "/")
 	if !found {
 		name = namespace
-	} else if namespace != cmp.Or(a.importer.namespace, "default") {
-		return NotCarried, "the Secret is in another namespace: copy it into that of the application"
+	} else if !a.ownNamespace(namespace) {
+		return NotCarried, otherNamespace
 	}
 	if !oneWord.MatchString(name) {
 		return NotCarried, "auth-secret is not the name of a Secret"
 	}
 	a.importer.secrets[name] = true
-	realm := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", "").Replace(cmp.Or(s.values["auth-realm"], ""))
+	realm := s.values["auth-realm"]
+	if realm == "off" || strings.Contains(realm, "$") {
+		return NotCarried, "nginx reads auth-realm as off, or as a variable: choose another one"
+	}
+	realm = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(realm)
 	s.location = append(s.location, fmt.Sprintf("auth_basic \"%s\";", realm), fmt.Sprintf("auth_basic_user_file %s/%s/auth;", secretDir, name), `proxy_set_header Authorization "";`)
 	return Changed, "auth_basic, with the file of the Secret " + name
+}
+
+const otherNamespace = "the Secret is in another namespace: copy it into that of the application"
+
+// ownNamespace reports whether a namespace is that of the Ingress.
+func (a *annotationReader) ownNamespace(name string) bool {
+	return name == cmp.Or(a.importer.namespace, "default")
 }
 
 var (
@@ -69,7 +80,7 @@ func authURL(a *annotationReader, value string) (Outcome, string) {
 	if err != nil {
 		return NotCarried, err.Error()
 	}
-	s.server = append(s.server, authLocation(s, location, value, parsed.Host))
+	s.internal = append(s.internal, authLocation(s, location, value, parsed.Host))
 	return Changed, "auth_request " + location + note
 }
 
@@ -106,7 +117,7 @@ func (s *settings) signIn() (string, error) {
 	page = strings.ReplaceAll(page, "$escaped_request_uri", "$request_uri")
 	name := "@signin_" + s.id
 	s.location = append(s.location, "error_page 401 = "+name+";")
-	s.server = append(s.server, "location "+name+" {\n    internal;\n    return 302 "+page+";\n}")
+	s.internal = append(s.internal, "location "+name+" {\n    internal;\n    return 302 "+page+";\n}")
 	return "; nginx does not escape the address in the redirect", nil
 }
 
@@ -133,19 +144,25 @@ func authLocation(s *settings, location, address, host string) string {
 // authTLS requires certificates of clients.
 func authTLS(a *annotationReader, value string) (Outcome, string) {
 	s := a.settings
-	_, name, found := strings.Cut(value, "/")
-	if !found {
-		name = value
-	}
+	namespace, name, found := strings.Cut(value, "/")
 	verify, depth := cmp.Or(s.values["auth-tls-verify-client"], "on"), cmp.Or(s.values["auth-tls-verify-depth"], "1")
-	if !oneWord.MatchString(name) || !regexp.MustCompile(`^(on|off|optional|optional_no_ca)$`).MatchString(verify) || !number.MatchString(depth) {
+	switch {
+	case !found:
+		return NotCarried, "ingress-nginx refuses a Secret without its namespace: write NAMESPACE/NAME"
+	case !a.ownNamespace(namespace):
+		return NotCarried, otherNamespace
+	case !oneWord.MatchString(name) || !regexp.MustCompile(`^(on|off|optional|optional_no_ca)$`).MatchString(verify) || !number.MatchString(depth):
 		return NotCarried, "auth-tls-secret, auth-tls-verify-client or auth-tls-verify-depth has a value that nginx does not accept"
 	}
 	a.importer.secrets[name] = true
-	s.server = append(s.server, fmt.Sprintf("ssl_client_certificate %s/%s/ca.crt;", secretDir, name), "ssl_verify_client "+verify+";", "ssl_verify_depth "+depth+";")
-	if s.values["auth-tls-pass-certificate-to-upstream"] == "true" {
-		s.proxyHeaders = append(s.proxyHeaders, "proxy_set_header ssl-client-cert $ssl_client_escaped_cert;")
+	s.clientCertificate = []string{fmt.Sprintf("ssl_client_certificate %s/%s/ca.crt;", secretDir, name), "ssl_verify_client " + verify + ";", "ssl_verify_depth " + depth + ";"}
+	if subject := s.values["auth-tls-match-cn"]; subject != "" {
+		pattern := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(subject)
+		s.clientCertificate = append(s.clientCertificate, "if ($ssl_client_s_dn !~ \""+pattern+"\") { return 403; }")
 	}
-	s.proxyHeaders = append(s.proxyHeaders, "proxy_set_header ssl-client-verify $ssl_client_verify;", "proxy_set_header ssl-client-subject-dn $ssl_client_s_dn;", "proxy_set_header ssl-client-issuer-dn $ssl_client_i_dn;")
+	if isTrue(s.values["auth-tls-pass-certificate-to-upstream"]) {
+		s.certificateHeaders = append(s.certificateHeaders, "proxy_set_header ssl-client-cert $ssl_client_escaped_cert;")
+	}
+	s.certificateHeaders = append(s.certificateHeaders, "proxy_set_header ssl-client-verify $ssl_client_verify;", "proxy_set_header ssl-client-subject-dn $ssl_client_s_dn;", "proxy_set_header ssl-client-issuer-dn $ssl_client_i_dn;")
 	return Changed, "ssl_verify_client, with the file ca.crt of the Secret " + name
 }

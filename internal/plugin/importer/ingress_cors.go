@@ -18,7 +18,7 @@ var corsValue = regexp.MustCompile(`^[-A-Za-z0-9,.*:/_ ]+$`)
 
 // enableCORS answers preflight requests, and adds the headers to all responses for an allowed origin.
 func enableCORS(a *annotationReader, value string) (Outcome, string) {
-	if value != "true" {
+	if !isTrue(value) {
 		return Carried, ""
 	}
 	s := a.settings

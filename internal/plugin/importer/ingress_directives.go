@@ -66,7 +66,7 @@ func (d directive) read(s *settings, value string) (Outcome, string) {
 	}
 	statement := fmt.Sprintf(d.format, value)
 	if d.inServer {
-		s.server = append(s.server, statement+";")
+		s.tls = append(s.tls, statement+";")
 	} else {
 		s.location = append(s.location, statement+";")
 	}
@@ -88,7 +88,7 @@ var unsupported = map[string]string{
 	"canary-by-cookie":                         "see canary",
 	"canary-weight":                            "see canary",
 	"canary-weight-total":                      "see canary",
-	"ssl-passthrough":                          "use ssl_preread in a *.stream.conf file, on a port of its own",
+	"ssl-passthrough":                          "use ssl_preread in a *.stream.conf file, on a port of its own, because the backend sees the TLS connection itself",
 	"custom-http-errors":                       "use error_page and proxy_intercept_errors in the configuration",
 	"default-backend":                          "use error_page and proxy_intercept_errors in the configuration",
 	"custom-headers":                           "the headers are in a ConfigMap of the controller: use add_header in the configuration",
@@ -113,12 +113,12 @@ var unsupported = map[string]string{
 	"auth-keepalive-share-vars":                "use an upstream with keepalive for the authentication",
 	"auth-always-set-cookie":                   "use auth_request_set and add_header in the configuration",
 	"auth-proxy-set-headers":                   "the headers are in a ConfigMap: use proxy_set_header in the location of the authentication",
-	"enable-global-auth":                       "there is no global authentication: set auth-url",
+	"enable-global-auth":                       "the address of the global authentication is in the ConfigMap of the controller (global-auth-url): pass it, too, and import again",
+	"secure-backends":                          "use backend-protocol: HTTPS",
 	"global-rate-limit":                        "limits are those of each pod: use limit-rps",
 	"proxy-ssl-secret":                         "mount the Secret with spec.tls, and use proxy_ssl_certificate and proxy_ssl_trusted_certificate",
 	"fastcgi-params-configmap":                 "use fastcgi_param in the configuration",
 	"auth-tls-error-page":                      "use error_page 495 496 in the configuration",
-	"auth-tls-match-cn":                        "compare $ssl_client_s_dn in the configuration",
 	"session-cookie-name":                      "see affinity",
 	"session-cookie-path":                      "see affinity",
 	"session-cookie-domain":                    "see affinity",

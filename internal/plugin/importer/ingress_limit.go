@@ -43,7 +43,7 @@ func limitConnections(a *annotationReader, value string) (Outcome, string) {
 
 // limitKey returns the key by which clients are limited. It is empty for those of limit-whitelist, which nginx does not limit.
 func (a *annotationReader) limitKey() (string, bool) {
-	list := a.settings.values["limit-whitelist"]
+	list := cmp.Or(a.settings.values["limit-allowlist"], a.settings.values["limit-whitelist"])
 	if list == "" {
 		return "$binary_remote_addr", true
 	}

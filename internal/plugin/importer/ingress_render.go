@@ -84,10 +84,10 @@ func (w *writer) close() {
 }
 
 // finish renders the configuration of the Ingress objects.
-func (x *ingressImport) finish(r *Result) {
+func (x *ingressImport) finish(r *Result) error {
 	w := &writer{}
 	w.line(ingressDefaults)
-	for _, line := range unique(x.http) {
+	for _, line := range unique(append(slices.Clone(x.controller.http), x.http...)) {
 		w.line(line)
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.upstreams)) {
@@ -96,30 +96,45 @@ func (x *ingressImport) finish(r *Result) {
 		w.line("keepalive 32;")
 		w.close()
 	}
-	if x.hosts[""] == nil {
-		x.hosts[""] = &host{}
-	}
+	x.host("")
 	names := slices.Sorted(maps.Keys(x.hosts))
 	for _, name := range names {
 		x.renderHost(w, x.hosts[name])
 	}
-	files := map[string]string{ingressFile: w.String(), headersFile: headerLines("proxy_set_header")}
+	files := newFiles()
+	files.add(ingressFile, w.String())
+	files.add(headersFile, headerLines("proxy_set_header"))
 	for _, s := range x.settings {
-		if len(s.location) > 0 {
-			files[s.file] = strings.Join(s.location, "\n") + "\n"
+		if lines := s.lines(x.controller); len(lines) > 0 {
+			files.add(s.file, strings.Join(lines, "\n")+"\n")
 		}
 	}
 	if len(x.stream) > 0 {
-		files[streamFileName] = strings.Join(x.stream, "\n") + "\n"
+		files.add(streamFileName, strings.Join(x.stream, "\n")+"\n")
 	}
 	x.addPorts()
 	x.mountSecrets()
-	r.store(x.app, files)
-	r.Applications = append(r.Applications, x.app)
+	if err := r.add(x.app, files); err != nil {
+		return err
+	}
+	if len(x.secrets) > 0 && x.app.Namespace != x.namespace {
+		x.review.step("Copy the Secrets %s from the namespace %s: those of the same names in %s may admit others.",
+			strings.Join(slices.Sorted(maps.Keys(x.secrets)), ", "), cmp.Or(x.namespace, "default"), x.app.Namespace)
+	}
 	x.review.step("Point the clients to the application: set service.type to LoadBalancer, or change the DNS names to its addresses (%s).", strings.Join(named(names), ", "))
 	if len(x.upstreams) > 0 {
 		x.review.step("Keep the Services to which requests are passed: nginx refuses a configuration with a name that does not resolve.")
 	}
+	return nil
+}
+
+// lines returns the lines of the locations of an Ingress. Those that refuse addresses come first, and snippets last.
+func (s *settings) lines(k *controller) []string {
+	lines := slices.Concat(s.access, s.location)
+	if s.snippet != "" {
+		lines = append(lines, s.snippet)
+	}
+	return append(lines, k.location...)
 }
 
 func named(hosts []string) []string {
@@ -194,22 +209,187 @@ func (x *ingressImport) renderHost(w *writer, h *host) {
 		w.line("listen 443 ssl default_server;")
 		w.line("ssl_reject_handshake on;")
 	}
-	w.line("server_name " + strings.Join(append([]string{cmp.Or(h.name, "_")}, h.aliases...), " ") + ";")
-	for _, line := range unique(h.lines) {
+	w.line("server_name " + strings.Join(x.names(h), " ") + ";")
+	certificate, snippet := x.serverSettings(h)
+	closedLines(w, h.closed)
+	for _, line := range slices.Concat(x.controller.server, certificate, h.tlsLines()) {
 		w.line(line)
 	}
-	for _, l := range h.sorted() {
+	if snippet != "" {
+		w.line(snippet)
+	}
+	locations := h.sorted()
+	for _, line := range unique(slices.Concat(appRoots(locations), internal(locations))) {
+		w.line(line)
+	}
+	for _, l := range locations {
 		x.renderLocation(w, h, l)
 	}
-	if !slices.ContainsFunc(h.locations, func(l *location) bool { return l.path == "/" && l.pathType != networkingv1.PathTypeExact }) {
+	switch {
+	case slices.ContainsFunc(locations, (*location).isRoot):
+	case h.regex():
+		w.line(`location ~* "^/" { return 404; }`)
+	default:
 		w.line("location / { return 404; }")
 	}
 	w.close()
 }
 
+// names returns the names of a server. One that is a host of its own is no alias.
+func (x *ingressImport) names(h *host) []string {
+	names := []string{cmp.Or(serverName(h.name), "_")}
+	for _, s := range h.settings {
+		if len(s.aliases) == 0 || s.canary {
+			continue
+		}
+		for _, alias := range s.aliases {
+			if x.hosts[alias] == nil {
+				names = append(names, alias)
+			}
+		}
+		break // ingress-nginx takes those of the first Ingress
+	}
+	return unique(names)
+}
+
+// serverName returns a host as it is written in server_name. nginx's own form of a wildcard matches more than one label.
+func serverName(host string) string {
+	domain, wildcard := strings.CutPrefix(strings.ToLower(host), "*.")
+	if !wildcard {
+		return strings.ToLower(host)
+	}
+	return `"~^(?<subdomain>[\w-]+)\.` + strings.ReplaceAll(domain, ".", `\.`) + `$"`
+}
+
+// serverSettings returns the lines that require certificates of clients and the snippet of a server, of which the first
+// Ingress wins, and closes the host for protecting settings that are not carried over.
+func (x *ingressImport) serverSettings(h *host) (certificate []string, snippet string) {
+	var certificateOf, snippetOf *settings
+	for _, s := range h.settings {
+		h.closed = append(h.closed, s.closedHosts...)
+		switch {
+		case len(s.clientCertificate) == 0:
+		case certificateOf == nil:
+			certificateOf = s
+		case !x.ordered && !slices.Equal(certificateOf.clientCertificate, s.clientCertificate):
+			h.closed = append(h.closed, x.ambiguous(h, certificateOf, s, "auth-tls-secret"))
+		}
+		switch {
+		case s.serverSnippet == "" || s.canary:
+		case snippetOf == nil:
+			snippetOf = s
+		case s.serverSnippet == snippetOf.serverSnippet:
+		case x.ordered:
+			x.review.step("Check the server-snippet of %s: ingress-nginx takes that of the Ingress %s, and ignores that of %s.", cmp.Or(h.name, "all hosts"), snippetOf.name, s.name)
+		default:
+			h.closed = append(h.closed, x.ambiguous(h, snippetOf, s, "server-snippet"))
+		}
+	}
+	if certificateOf != nil {
+		certificate = certificateOf.clientCertificate
+		h.certificateHeaders = certificateOf.certificateHeaders
+		if h.tls == "" {
+			h.closed = append(h.closed, x.close(certificateOf, "auth-tls-secret", "the host "+cmp.Or(h.name, "of all other names")+" has no certificate, so clients send none: give it a secretName in spec.tls"))
+		}
+	}
+	if snippetOf != nil {
+		snippet = snippetOf.serverSnippet
+	}
+	return certificate, snippet
+}
+
+// tlsLines returns the lines of the server about TLS. Of each directive, the first one wins.
+func (h *host) tlsLines() (lines []string) {
+	seen := map[string]bool{}
+	for _, s := range h.settings {
+		for _, line := range s.tls {
+			if name, _, _ := strings.Cut(line, " "); !seen[name] && !s.canary {
+				seen[name] = true
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
+}
+
+// internal returns the locations that others use, such as those that ask about each request.
+func internal(locations []*location) (lines []string) {
+	for _, l := range locations {
+		if l.settings != nil {
+			lines = append(lines, l.settings.internal...)
+		}
+	}
+	return lines
+}
+
+// appRoots returns the lines that redirect from / to the root of an application.
+func appRoots(locations []*location) (lines []string) {
+	for _, l := range locations {
+		if l.settings != nil && l.settings.appRoot != "" {
+			lines = append(lines, "if ($uri = /) { return 302 $scheme://$http_host"+l.settings.appRoot+"; }")
+		}
+	}
+	return lines
+}
+
+// isRoot reports whether a path matches every request.
+func (l *location) isRoot() bool { return l.path == "/" && l.pathType != networkingv1.PathTypeExact }
+
+// closeForeign closes what an Ingress of another namespace has: ingress-nginx serves a host from all namespaces, and an
+// application only from its own.
+func (x *ingressImport) closeForeign(other *ingressImport) {
+	for _, name := range slices.Sorted(maps.Keys(other.hosts)) {
+		foreign := other.hosts[name]
+		if len(foreign.settings) == 0 && foreign.root == nil {
+			continue // it is closed because of a third namespace
+		}
+		h := x.hosts[name]
+		if h == nil {
+			covering := x.covering(name)
+			if covering == nil {
+				continue
+			}
+			h = x.host(name)
+			h.tls = covering.tls
+			h.closed = append(h.closed, closure{"the namespace " + other.namespace, "the host"})
+			continue
+		}
+		x.review.step("Decide which application answers for %s: the namespaces %s and %s both have it, and each application answers 403 for the paths of the other one. "+
+			"To divide a host, let one of them pass on the paths of the other.", cmp.Or(name, "all other hosts"), cmp.Or(x.namespace, "default"), cmp.Or(other.namespace, "default"))
+		for _, s := range foreign.settings {
+			if len(s.clientCertificate) > 0 || s.serverSnippet != "" || len(s.closedHosts) > 0 {
+				h.closed = append(h.closed, closure{s.name, "what it sets for the whole server"})
+			}
+		}
+		h.foreignRegex = h.foreignRegex || foreign.regex()
+		for _, l := range foreign.locations {
+			if l.settings == nil {
+				continue
+			}
+			c := closure{l.settings.name, "the path belongs to the namespace " + other.namespace}
+			if at := slices.IndexFunc(h.locations, func(own *location) bool { return own.path == l.path && own.pathType == l.pathType }); at >= 0 {
+				h.locations[at].closed = append(h.locations[at].closed, c)
+				continue
+			}
+			h.locations = append(h.locations, &location{path: l.path, pathType: l.pathType, closed: []closure{c}})
+		}
+	}
+}
+
+// covering returns the host that would answer for a name that is none of the hosts, if an Ingress has it.
+func (x *ingressImport) covering(name string) *host {
+	_, domain, _ := strings.Cut(name, ".")
+	for _, h := range []*host{x.hosts["*."+domain], x.hosts[""]} {
+		if h != nil && (len(h.settings) > 0 || h.root != nil) {
+			return h
+		}
+	}
+	return nil
+}
+
 // renderWWW renders a server that redirects from a name with www. to the one without, or the other way round.
 func (x *ingressImport) renderWWW(w *writer, h *host) {
-	wanted := slices.ContainsFunc(h.locations, func(l *location) bool { return l.settings.values["www"] == "true" })
+	wanted := slices.ContainsFunc(h.locations, func(l *location) bool { return l.settings != nil && l.settings.values["www"] == "true" })
 	other := "www." + h.name
 	if rest, ok := strings.CutPrefix(h.name, "www."); ok {
 		other = rest
@@ -229,10 +409,27 @@ func (x *ingressImport) renderWWW(w *writer, h *host) {
 	w.close()
 }
 
+// regex reports whether the paths of a server are regular expressions.
+func (h *host) regex() bool {
+	rewrites := func(s *settings, path string) bool { return s != nil && (s.useRegex || s.needsRewrite(path)) }
+	if h.foreignRegex || slices.ContainsFunc(h.locations, func(l *location) bool { return rewrites(l.settings, l.path) }) {
+		return true
+	}
+	// Without a path /, ingress-nginx adds one with the annotations of the first Ingress.
+	first := slices.IndexFunc(h.settings, func(s *settings) bool { return !s.canary })
+	return first >= 0 && h.name != "" && !slices.ContainsFunc(h.locations, (*location).isRoot) && rewrites(h.settings[first], "/")
+}
+
 // sorted returns the locations in the order of ingress-nginx: of regular expressions, nginx takes the first that matches.
 func (h *host) sorted() []*location {
 	sorted := slices.Clone(h.locations)
-	slices.SortStableFunc(sorted, func(a, b *location) int { return cmp.Compare(len(b.path), len(a.path)) })
+	if h.root != nil && (h.name == "" || !slices.ContainsFunc(sorted, (*location).isRoot)) {
+		// For all other hosts, the backend of an Ingress without rules wins over the path /.
+		sorted = append(slices.DeleteFunc(sorted, (*location).isRoot), h.root)
+	}
+	slices.SortStableFunc(sorted, func(a, b *location) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
+	})
 	return sorted
 }
 
@@ -240,21 +437,23 @@ func (h *host) sorted() []*location {
 func (h *host) matches(l *location) []string {
 	path := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(l.path)
 	switch {
-	case h.regex && l.path != "/":
+	case h.regex():
 		return []string{fmt.Sprintf(`~* "^%s"`, path)}
 	case l.pathType == networkingv1.PathTypeExact:
 		return []string{fmt.Sprintf(`= "%s"`, path)}
-	case l.pathType == networkingv1.PathTypePrefix && strings.TrimRight(path, "/") != "":
-		path = strings.TrimRight(path, "/")
-		return []string{fmt.Sprintf(`= "%s"`, path), fmt.Sprintf(`"%s/"`, path)}
+	case strings.HasSuffix(path, "/"):
+		return []string{fmt.Sprintf(`"%s"`, path)}
 	}
-	return []string{fmt.Sprintf(`"%s"`, path)}
+	exact := func(other *location) bool {
+		return other.path == l.path && other.pathType == networkingv1.PathTypeExact
+	}
+	if slices.ContainsFunc(h.locations, exact) {
+		return []string{fmt.Sprintf(`"%s/"`, path)}
+	}
+	return []string{fmt.Sprintf(`= "%s"`, path), fmt.Sprintf(`"%s/"`, path)}
 }
 
 func (x *ingressImport) renderLocation(w *writer, h *host, l *location) {
-	if l.settings.appRoot != "" && l.path == "/" {
-		w.line("location = / { return 302 " + l.settings.appRoot + "; }")
-	}
 	for _, match := range h.matches(l) {
 		w.open("location " + match)
 		x.renderBody(w, h, l)
@@ -263,11 +462,12 @@ func (x *ingressImport) renderLocation(w *writer, h *host, l *location) {
 }
 
 func (x *ingressImport) renderBody(w *writer, h *host, l *location) {
+	closedLines(w, l.closed)
 	s := l.settings
-	if s.closed {
-		w.line("return 503;")
+	if s == nil {
 		return
 	}
+	closedLines(w, s.closed)
 	if s.forceSSLRedirect || s.sslRedirect && h.tls != "" {
 		w.line("if ($scheme = http) { return 308 https://$host$request_uri; }")
 	}
@@ -277,7 +477,7 @@ func (x *ingressImport) renderBody(w *writer, h *host, l *location) {
 	if h.tls != "" {
 		w.line("add_header Strict-Transport-Security $hsts always;")
 	}
-	if len(s.location) > 0 {
+	if len(s.lines(x.controller)) > 0 {
 		w.line("include " + s.file + ";")
 	}
 	switch {
@@ -286,18 +486,19 @@ func (x *ingressImport) renderBody(w *writer, h *host, l *location) {
 	case l.missing != "":
 		w.line("return 503;")
 	default:
-		w.line(strings.Join(pass(s, l), "\n"))
+		w.line(strings.Join(pass(h, s, l), "\n"))
 	}
 }
 
 // pass returns the lines that pass a request to the backend.
-func pass(s *settings, l *location) []string {
+func pass(h *host, s *settings, l *location) []string {
 	var lines []string
-	if target := s.rewriteTarget; target != "" && target != l.path {
+	if target := s.rewriteTarget; s.needsRewrite(l.path) {
 		path := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(l.path)
 		lines = append(lines, fmt.Sprintf(`rewrite "(?i)%s" %s break;`, path, target))
 	}
 	headers := append([]string{"proxy_set_header Host " + cmp.Or(s.host, "$http_host") + ";", "proxy_set_header Connection " + cmp.Or(s.connection, "$connection_upgrade") + ";", "include " + headersFile + ";"}, s.proxyHeaders...)
+	headers = append(headers, h.certificateHeaders...)
 	if s.prefix != "" && s.rewriteTarget != "" {
 		headers = append(headers, "proxy_set_header X-Forwarded-Prefix "+quoted(s.prefix)+";")
 	}
@@ -305,6 +506,12 @@ func pass(s *settings, l *location) []string {
 	case "FCGI":
 		return append(lines, "include fastcgi_params;", "fastcgi_pass "+l.upstream+";")
 	case "GRPC", "GRPCS":
+		for _, header := range slices.Concat(s.proxyHeaders, h.certificateHeaders) {
+			lines = append(lines, strings.Replace(header, "proxy_set_header", "grpc_set_header", 1))
+		}
+		if s.values["auth-type"] != "" {
+			lines = append(lines, `grpc_set_header Authorization "";`)
+		}
 		return append(lines, "grpc_set_header Host "+cmp.Or(s.host, "$http_host")+";", "grpc_set_header X-Request-ID $request_id;", "grpc_set_header X-Real-IP $remote_addr;",
 			"grpc_set_header X-Forwarded-For $remote_addr;", "grpc_set_header X-Forwarded-Proto $scheme;", "grpc_pass "+strings.ToLower(s.protocol)+"://"+l.upstream+";")
 	}

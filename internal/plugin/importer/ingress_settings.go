@@ -1,7 +1,7 @@
 package importer
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,11 +12,18 @@ import (
 
 // settings are what the annotations of an Ingress say.
 type settings struct {
-	// location, server and http are lines of these contexts.
-	location, server []string
-	aliases          []string
-	rewriteTarget    string
-	useRegex         bool
+	// access are lines that refuse or admit addresses, and location are other lines of the locations. snippet comes last.
+	access, location []string
+	snippet          string
+	// tls are lines of the server block, and internal are locations that those of the Ingress use.
+	tls, internal []string
+	serverSnippet string
+	// clientCertificate are lines that require certificates of clients, and certificateHeaders are sent to the backends of
+	// all paths of the server.
+	clientCertificate, certificateHeaders []string
+	aliases                               []string
+	rewriteTarget                         string
+	useRegex                              bool
 	// redirect answers each request, and appRoot those for /.
 	redirect, appRoot string
 	sslRedirect       bool
@@ -26,16 +33,32 @@ type settings struct {
 	connection        string
 	proxyHeaders      []string
 	accessLogOff      bool
-	// closed is set if an annotation that protects the paths is not carried over.
-	closed bool
-	// id is a part of the names of variables, and file has the lines of the locations.
-	id, file string
+	canary            bool
+	// closed and closedHosts are protecting settings that are not carried over, for which the paths of the Ingress or all
+	// paths of its hosts answer 403.
+	closed, closedHosts []closure
+	// name is that of the Ingress, id is a part of the names of variables, and file has the lines of the locations.
+	name, id, file string
 	// values are annotations that are used together, by their names.
 	values map[string]string
 }
 
-// regex reports whether the paths of the Ingress's hosts are regular expressions.
-func (s *settings) regex() bool { return s.useRegex || s.rewriteTarget != "" }
+// needsRewrite reports whether the request of a path is rewritten.
+func (s *settings) needsRewrite(path string) bool {
+	return s.rewriteTarget != "" && s.rewriteTarget != path
+}
+
+// protection returns a text that is the same for Ingress objects that protect their paths in the same way.
+func (s *settings) protection() string {
+	var all []string
+	for name, value := range s.values {
+		if protectionOf(annotationPrefix+name, value) != protectsNothing || name == "satisfy" {
+			all = append(all, name+"="+value)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "\n")
+}
 
 const (
 	annotationPrefix  = "nginx.ingress.kubernetes.io/"
@@ -45,13 +68,13 @@ const (
 	certManagerPrefix = "cert-manager.io/"
 )
 
-// protecting are annotations without which anybody could reach the paths of an Ingress.
-var protecting = []string{"auth-type", "auth-url", "auth-tls-secret", "whitelist-source-range", "allowlist-source-range", "denylist-source-range"}
-
-// readAnnotations reads the annotations of an Ingress. It returns false if the Ingress is only a variant of another one.
-func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress) (*settings, bool) {
-	s := &settings{sslRedirect: true, protocol: "HTTP", values: map[string]string{}, id: strings.ReplaceAll(applicationName(ingress.Name), "-", "_")}
-	s.file = cmp.Or(applicationName(ingress.Name), "ingress") + ".include"
+// readAnnotations reads the annotations of an Ingress, and the settings of the controller that hold for it.
+func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress) (*settings, error) {
+	id, err := x.uniqueID(ingress)
+	if err != nil {
+		return nil, err
+	}
+	s := &settings{sslRedirect: true, protocol: "HTTP", values: map[string]string{}, name: ingress.Name, id: strings.ReplaceAll(id, "-", "_"), file: id + ".include"}
 	x.settings = append(x.settings, s)
 	a := &annotationReader{importer: x, settings: s, outcomes: map[string]Outcome{}, notes: map[string]string{}}
 	for key, value := range ingress.Annotations {
@@ -59,24 +82,48 @@ func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress)
 			s.values[name] = strings.TrimSpace(value)
 		}
 	}
-	names := make([]string, 0, len(ingress.Annotations))
-	for key := range ingress.Annotations {
-		names = append(names, key)
+	s.canary = isTrue(s.values["canary"])
+	names := slices.Collect(maps.Keys(ingress.Annotations))
+	for _, name := range x.controller.defaults(s.values) {
+		names = append(names, annotationPrefix+name)
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	for _, key := range names {
 		a.outcomes[key], a.notes[key] = a.read(key)
 	}
 	for _, key := range names {
-		outcome, note := a.readPart(key)
-		if name := strings.TrimPrefix(key, annotationPrefix); outcome == NotCarried && slices.Contains(protecting, name) {
-			s.closed = true
-			x.review.step("Protect the paths of the Ingress %s, which answer 503 until then: the annotation %s is not carried over (%s).", ingress.Name, name, note)
-			note += "; until you replace it, the paths of the Ingress answer 503"
+		outcome, note, effective := a.readPart(key)
+		if outcome == NotCarried && effective {
+			note += a.closes(key, ingress.Annotations[key], note)
 		}
-		o.take(annotationPath(key), outcome, note)
+		if _, set := ingress.Annotations[key]; set {
+			o.take(annotationPath(key), outcome, note)
+		}
 	}
-	return s, s.values["canary"] != "true"
+	x.controller.closes(x, s)
+	return s, nil
+}
+
+// closes closes what an annotation protects that is not carried over, and returns a note about it.
+func (a *annotationReader) closes(key, value, why string) string {
+	s := a.settings
+	switch name := strings.TrimPrefix(key, annotationPrefix); protectionOf(key, value) {
+	case protectsPaths:
+		s.closed = append(s.closed, a.importer.close(s, name, why))
+		return "; until you replace it, the paths of the Ingress answer 403"
+	case protectsHosts:
+		s.closedHosts = append(s.closedHosts, a.importer.close(s, name, why))
+		return "; until you replace it, the hosts of the Ingress answer 403"
+	}
+	return ""
+}
+
+// close makes a step of a protecting setting that is not carried over.
+func (x *ingressImport) close(s *settings, setting, why string) closure {
+	c := closure{s.name, setting}
+	x.review.step("Protect what answers 403 because of the Ingress %s: %s is not carried over (%s). Then delete the lines %q of %s.", s.name, setting, why, c.line(), ingressFile)
+	return c
 }
 
 // annotationReader applies annotations to settings.
@@ -88,18 +135,22 @@ type annotationReader struct {
 	notes    map[string]string
 }
 
-// readPart returns what becomes of an annotation. One that another annotation uses has its outcome.
-func (a *annotationReader) readPart(key string) (Outcome, string) {
+// readPart returns what becomes of an annotation, and whether it has an effect. One that another annotation uses has its
+// outcome.
+func (a *annotationReader) readPart(key string) (outcome Outcome, note string, effective bool) {
 	parts := mainOfPart[strings.TrimPrefix(key, annotationPrefix)]
 	if parts == nil || !strings.HasPrefix(key, annotationPrefix) {
-		return a.outcomes[key], a.notes[key]
+		return a.outcomes[key], a.notes[key], true
 	}
 	for _, main := range parts {
-		if value := a.settings.values[main]; value != "" && value != "false" {
-			return a.outcomes[annotationPrefix+main], "see " + main
+		if value := a.settings.values[main]; value != "" && !isFalse(value) {
+			if unsupported[strings.TrimPrefix(key, annotationPrefix)] != "" {
+				return a.outcomes[key], a.notes[key], true
+			}
+			return a.outcomes[annotationPrefix+main], "see " + main, false
 		}
 	}
-	return NotCarried, "it has no effect without " + strings.Join(parts, " or ")
+	return NotCarried, "it has no effect without " + strings.Join(parts, " or "), false
 }
 
 // read applies an annotation.

@@ -9,6 +9,9 @@ import (
 // snippet returns the reader of lines of a configuration.
 func snippet(add func(*settings, string), block string) func(*annotationReader, string) (Outcome, string) {
 	return func(a *annotationReader, value string) (Outcome, string) {
+		if a.importer.controller.noSnippets {
+			return Carried, "ingress-nginx ignores it, because allow-snippet-annotations is false in its ConfigMap"
+		}
 		if bad := syntax.Check(value); bad != nil {
 			return NotCarried, bad.Error()
 		}

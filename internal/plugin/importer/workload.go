@@ -89,19 +89,18 @@ func (s *inputs) importWorkloads(found []*workload) (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.name, err)
 		}
-		if len(files) > 0 {
-			result.store(w.app, files)
-		}
 		done[w.object] = true
 		w.object.review(w.review, "an NginxOperator has no such field: see the document of common needs")
-		result.Applications = append(result.Applications, w.app)
+		if err := result.add(w.app, files); err != nil {
+			return nil, err
+		}
 	}
 	s.reviewOthers(&result.Review, done)
 	return result, nil
 }
 
 // run fills the application, and returns the files of its configuration.
-func (w *workload) run(done map[*object]bool) (map[string]string, error) {
+func (w *workload) run(done map[*object]bool) (*fileSet, error) {
 	w.app.Spec.PodTemplate = &v1alpha2.PodTemplate{}
 	w.metadata()
 	w.controller()

@@ -29,7 +29,7 @@ type mounts struct {
 }
 
 // configuration imports the files of ConfigMaps that are mounted where nginx reads its configuration.
-func (w *workload) configuration(done map[*object]bool) (map[string]string, []v1alpha2.Port, error) {
+func (w *workload) configuration(done map[*object]bool) (*fileSet, []v1alpha2.Port, error) {
 	m := w.mounts()
 	for _, o := range m.objects {
 		done[o] = true
@@ -43,7 +43,7 @@ func (w *workload) configuration(done map[*object]bool) (map[string]string, []v1
 	main := mainOf(m.config)
 	if len(main) == 0 {
 		w.withoutFiles(m)
-		return nil, nil, nil
+		return newFiles(), nil, nil
 	}
 	w.templates(m.config)
 	c := newConf(m.config, w.inputs.options)
@@ -68,7 +68,7 @@ func (w *workload) configuration(done map[*object]bool) (map[string]string, []v1
 	c.mountSecretFiles(w.app)
 	*w.review = c.review
 	files := c.files()
-	w.dropCertificates(m, files)
+	w.dropCertificates(m, files.texts)
 	w.reviewUnread(m.config, c)
 	return files, c.ports, nil
 }
