@@ -290,13 +290,25 @@ func TestBackupToClaim(t *testing.T) {
 	namespace := newNamespace(t)
 	newClaim(t, namespace, "backups")
 	newClaim(t, namespace, "films")
-	runOnClaims(t, namespace, "fill", `mkdir /claims/films/a && echo film > /claims/films/a/film.txt`, "films")
+	newClaim(t, namespace, "uploads")
+	runOnClaims(t, namespace, "fill", `mkdir /claims/films/a && echo film > /claims/films/a/film.txt && echo photo > /claims/uploads/photo.txt`, "films", "uploads")
 	createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
 		Content: []v1alpha2.Content{{MountPath: "/srv/films", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "films"}}},
+		PodTemplate: &v1alpha2.PodTemplate{
+			Volumes: []v1alpha2.Volume{
+				{Name: "uploads", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "uploads"}},
+				{Name: "again", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backups"}},
+				{Name: "empty", EmptyDir: &corev1.EmptyDirVolumeSource{}},
+			},
+			VolumeMounts: []v1alpha2.VolumeMount{{Name: "uploads", MountPath: "/srv/uploads"}},
+		},
 	})
 	backup := createBackup(t, namespace, "now", "web", backupv1alpha1.Destination{URL: "pvc://backups/nginx"})
 	waitBackup(t, backup, backupv1alpha1.ReasonCompleted)
-	if c := backup.Status.Contents; c == nil || !slices.Equal(c.Claims, []string{"films"}) {
+	left := []backupv1alpha1.LeftOut{
+		{Kind: "PersistentVolumeClaim", Name: "backups", Reason: backupv1alpha1.LeftOutDestination}, {Kind: "EmptyDir", Name: "empty", Reason: backupv1alpha1.LeftOutEphemeral},
+	}
+	if c := backup.Status.Contents; c == nil || !slices.Equal(c.Claims, []string{"films", "uploads"}) || !slices.Equal(c.LeftOut, left) {
 		t.Errorf("contents: %+v", c)
 	}
 	path := "/claims/backups/" + strings.TrimPrefix(backup.Status.Location, "pvc://backups/")
@@ -306,8 +318,18 @@ func TestBackupToClaim(t *testing.T) {
 	must(t, err)
 	contents, err := archive.Verify(t.Context(), bytes.NewReader(packed), commit, archive.DefaultLimits())
 	must(t, err)
-	if len(contents.Content) != 1 || contents.Content[0].Files != 1 || contents.Content[0].Bytes != int64(len("film\n")) {
-		t.Errorf("of the volume, the archive has %+v", contents.Content)
+	if len(contents.Content) != 2 || contents.Content[0].Bytes != int64(len("film\n")) || contents.Content[1].Bytes != int64(len("photo\n")) {
+		t.Errorf("of the volumes, the archive has %+v", contents.Content)
+	}
+	// What was uploaded is restored while the pod mounts the claim.
+	runOnClaims(t, namespace, "lose", `rm /claims/uploads/photo.txt`, "uploads")
+	restore := createRestore(t, namespace, "back", backupv1alpha1.NginxRestoreSpec{Backup: from(backup)})
+	waitRestore(t, restore, backupv1alpha1.ConditionVerified, backupv1alpha1.ReasonVerified)
+	if c := meta.FindStatusCondition(restore.Status.Conditions, backupv1alpha1.ConditionCompleted); !strings.Contains(c.Message, "does not have the files of PersistentVolumeClaim backups") {
+		t.Errorf("the restore says %s", c.Message)
+	}
+	if photo := runOnClaims(t, namespace, "look", `cat /claims/uploads/photo.txt`, "uploads"); strings.TrimSpace(photo) != "photo" {
+		t.Errorf("the restored upload is %q", photo)
 	}
 }
 

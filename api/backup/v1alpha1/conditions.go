@@ -90,6 +90,9 @@ const (
 	// ReasonServesAnother: the restored application serves a configuration that differs from the
 	// backup's.
 	ReasonServesAnother = "ServesAnother"
+	// ReasonFilesNotInBackup: the backup neither has the files of a claim that the restored
+	// application mounts, nor says that it left them out, because an earlier release wrote it.
+	ReasonFilesNotInBackup = "FilesNotInBackup"
 	// ReasonDataMissing: a listing of the destination did not find the data.
 	ReasonDataMissing = "DataMissing"
 )

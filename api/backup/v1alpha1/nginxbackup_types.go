@@ -46,7 +46,7 @@ type NginxBackupList struct {
 
 // NginxBackupSpec says what is backed up, and where to.
 //
-// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.destination == oldSelf.destination && has(self.includeSecrets) == has(oldSelf.includeSecrets) && (!has(self.includeSecrets) || self.includeSecrets == oldSelf.includeSecrets) && self.trigger == oldSelf.trigger && has(self.policyName) == has(oldSelf.policyName) && (!has(self.policyName) || self.policyName == oldSelf.policyName) && has(self.existing) == has(oldSelf.existing) && (!has(self.existing) || self.existing == oldSelf.existing)",message="a backup's spec cannot be changed, apart from deletionPolicy: create another NginxBackup"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.destination == oldSelf.destination && has(self.includeSecrets) == has(oldSelf.includeSecrets) && (!has(self.includeSecrets) || self.includeSecrets == oldSelf.includeSecrets) && has(self.excludeClaims) == has(oldSelf.excludeClaims) && (!has(self.excludeClaims) || self.excludeClaims == oldSelf.excludeClaims) && self.trigger == oldSelf.trigger && has(self.policyName) == has(oldSelf.policyName) && (!has(self.policyName) || self.policyName == oldSelf.policyName) && has(self.existing) == has(oldSelf.existing) && (!has(self.existing) || self.existing == oldSelf.existing)",message="a backup's spec cannot be changed, apart from deletionPolicy: create another NginxBackup"
 // +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing.path.split('/')[1] == self.target.name",message="target.name must be the application in existing.path, which is <namespace>/<application>/<backup>-<uid>"
 type NginxBackupSpec struct {
 	// target is the NginxOperator to back up.
@@ -60,6 +60,17 @@ type NginxBackupSpec struct {
 	// describes the content.
 	// +optional
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
+	// excludeClaims names PersistentVolumeClaims of the application whose files are left out, such
+	// as caches. Unset: the files of all its claims are in the backup. In an existing backup it only
+	// describes the content.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ExcludeClaims []string `json:"excludeClaims,omitempty"`
 	// deletionPolicy says what happens to the data when this object is deleted.
 	// +optional
 	// +default="Retain"
@@ -193,6 +204,12 @@ type BackupContents struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Claims []string `json:"claims,omitempty"`
+	// leftOut is what the application uses and the archive does not contain. Secrets are listed in
+	// secrets.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 	// secrets that the application uses. The archive contains their names.
 	// +optional
 	// +listType=atomic
@@ -212,3 +229,39 @@ type BackupContents struct {
 	// +optional
 	Skipped int64 `json:"skipped,omitempty"`
 }
+
+// LeftOut is something that an application uses and that is not in its backup.
+type LeftOut struct {
+	// kind is PersistentVolumeClaim, EmptyDir, CSI, Image or ServiceAccount.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Kind string `json:"kind,omitempty"`
+	// name of the claim or the ServiceAccount, reference of the image, or name of the volume.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Name string `json:"name,omitempty"`
+	// reason is Excluded if excludeClaims names the claim, Destination if the backup itself is kept
+	// in it, Ephemeral if the data ends with the pod, and External if it is kept elsewhere: by a CSI
+	// driver, in an image registry, or in the cluster.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=32
+	Reason LeftOutReason `json:"reason,omitempty"`
+}
+
+// LeftOutReason says why something is not in a backup.
+type LeftOutReason string
+
+// The values of LeftOutReason.
+const (
+	// LeftOutExcluded: excludeClaims names the claim.
+	LeftOutExcluded LeftOutReason = "Excluded"
+	// LeftOutDestination: the backup is kept in the claim.
+	LeftOutDestination LeftOutReason = "Destination"
+	// LeftOutEphemeral: the data ends with the pod.
+	LeftOutEphemeral LeftOutReason = "Ephemeral"
+	// LeftOutExternal: the data is kept elsewhere.
+	LeftOutExternal LeftOutReason = "External"
+)

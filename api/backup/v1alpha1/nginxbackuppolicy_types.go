@@ -64,6 +64,16 @@ type NginxBackupPolicySpec struct {
 	// only their names, and the fingerprints of certificates.
 	// +optional
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
+	// excludeClaims names PersistentVolumeClaims whose files are left out of the backups, such as
+	// caches. Unset: the files of all claims of an application are in its backups.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	ExcludeClaims []string `json:"excludeClaims,omitempty"`
 	// retention says which backups of this policy are kept. Unset: all.
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`

@@ -63,6 +63,7 @@ func namesOf(contents archive.Contents) v1alpha1.BackupContents {
 	for _, volume := range contents.Info.Content {
 		names.Claims = append(names.Claims, volume.Claim)
 	}
+	names.LeftOut = job.LeftOut(contents.Info)
 	return names
 }
 

@@ -50,6 +50,11 @@ type Info struct {
 	Recipients []string `json:"recipients,omitempty"`
 	// Content lists all volumes whose trees are in the archive.
 	Content []Volume `json:"content,omitempty"`
+	// ExcludeClaims are the claims that the backup was told to leave out.
+	ExcludeClaims []string `json:"excludeClaims,omitempty"`
+	// LeftOut lists what the application uses and the archive does not have, apart from Secrets. It
+	// is empty in backups of an early version.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // Application identifies an NginxOperator.
@@ -78,8 +83,17 @@ type Volume struct {
 	Index int `json:"index"`
 	// Claim is the name of the PersistentVolumeClaim.
 	Claim string `json:"claim"`
-	// MountPath is where nginx mounted it.
+	// MountPath is where nginx mounted it. It is empty if only other containers did.
 	MountPath string `json:"mountPath"`
+}
+
+// LeftOut is something that an application uses and the archive does not have.
+type LeftOut struct {
+	// Kind and Name identify it, such as a PersistentVolumeClaim and its name.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Reason is why the archive does not have it, as in the API.
+	Reason string `json:"reason"`
 }
 
 // normal returns the info in the form in which it is written.
@@ -127,8 +141,13 @@ func (i Info) validate() error {
 	if i.ScheduledAt != nil && !isTime(i.ScheduledAt) {
 		return fmt.Errorf("scheduledAt is not a valid time")
 	}
-	if len(i.Secrets) > listLimit || len(i.Content) > listLimit || len(i.Recipients) > listLimit {
-		return fmt.Errorf("it lists %d secrets, %d recipients and %d volumes: at most %d of each are allowed", len(i.Secrets), len(i.Recipients), len(i.Content), listLimit)
+	for _, list := range []struct {
+		of     string
+		length int
+	}{{"secrets", len(i.Secrets)}, {"recipients", len(i.Recipients)}, {"volumes", len(i.Content)}, {"excluded claims", len(i.ExcludeClaims)}, {"things left out", len(i.LeftOut)}} {
+		if list.length > listLimit {
+			return fmt.Errorf("it lists %d %s: at most %d are allowed", list.length, list.of, listLimit)
+		}
 	}
 	for _, s := range i.strings() {
 		if err := s.validate(); err != nil {
@@ -182,6 +201,12 @@ func (i Info) strings() []boundedString {
 	}
 	for _, v := range i.Content {
 		all = append(all, boundedString{"content.claim", v.Claim, nameLimit}, boundedString{"content.mountPath", v.MountPath, textLimit})
+	}
+	for _, claim := range i.ExcludeClaims {
+		all = append(all, boundedString{"excludeClaims", claim, nameLimit})
+	}
+	for _, l := range i.LeftOut {
+		all = append(all, boundedString{"leftOut.kind", l.Kind, wordLimit}, boundedString{"leftOut.name", l.Name, textLimit}, boundedString{"leftOut.reason", l.Reason, wordLimit})
 	}
 	return all
 }

@@ -21,11 +21,27 @@ const (
 	reasonLimit = 1000
 	nameLimit   = 253
 	namesLimit  = 64
+	kindLimit   = 32
+	thingLimit  = 512
 )
+
+// LeftOut returns what an archive says that it does not have, within the bounds of a status.
+func LeftOut(info archive.Info) []v1alpha1.LeftOut {
+	var all []v1alpha1.LeftOut
+	for _, l := range info.LeftOut {
+		if l.Kind == "" || l.Name == "" || l.Reason == "" || len(l.Kind) > kindLimit || len(l.Name) > thingLimit || len(l.Reason) > kindLimit {
+			continue
+		}
+		if len(all) < namesLimit {
+			all = append(all, v1alpha1.LeftOut{Kind: l.Kind, Name: l.Name, Reason: v1alpha1.LeftOutReason(l.Reason)})
+		}
+	}
+	return all
+}
 
 // NewExisting shortens a record so that it fits into a status.
 func NewExisting(info archive.Info, contents v1alpha1.BackupContents) *Existing {
-	info.Secrets, info.Content, info.Recipients = nil, nil, nil
+	info.Secrets, info.Content, info.Recipients, info.ExcludeClaims, info.LeftOut = nil, nil, nil, nil, nil
 	for text, limit := range map[*string]int{
 		&info.UID: wordLimit, &info.Application.UID: wordLimit, &info.Application.State: wordLimit,
 		&info.ConfigRevision: wordLimit, &info.ServedRevision: wordLimit, &info.OperatorVersion: wordLimit, &info.NginxVersion: wordLimit,
@@ -57,7 +73,7 @@ func (a *Existing) lists() []*[]string {
 }
 
 // shorten drops half of the longest list or, if all lists are empty, half of the longest text. It
-// reports whether there was anything to drop.
+// reports whether there was anything to drop. What was left out is dropped last.
 func (a *Existing) shorten() bool {
 	if a == nil {
 		return false
@@ -70,6 +86,10 @@ func (a *Existing) shorten() bool {
 	}
 	if n := len(*longest); n > 0 {
 		*longest = (*longest)[:n/2]
+		return true
+	}
+	if n := len(a.Contents.LeftOut); n > 0 {
+		a.Contents.LeftOut = a.Contents.LeftOut[:n/2]
 		return true
 	}
 	text := &a.Info.Reason

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,9 +13,9 @@ import (
 
 // NewBackup returns the object of a backup that was found, under the name that it had. Its
 // annotations hold what policies decide by, so it counts before it is verified, and nothing is
-// backed up twice. destination and include are those of the policy that created it or, if that does
-// not exist any more, of the policy that is listed.
-func NewBackup(f FoundBackup, namespace string, destination v1alpha1.Destination, include *v1alpha1.IncludeSecrets) (*v1alpha1.NginxBackup, error) {
+// backed up twice. policy is the one that created it or, if that does not exist any more, the one
+// that is listed.
+func NewBackup(f FoundBackup, namespace string, policy *v1alpha1.NginxBackupPolicySpec) (*v1alpha1.NginxBackup, error) {
 	place, err := ParsePath(namespace + "/" + f.Path)
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func NewBackup(f FoundBackup, namespace string, destination v1alpha1.Destination
 		},
 		Spec: v1alpha1.NginxBackupSpec{
 			Target:         v1alpha1.TargetReference{Name: place.Target},
-			Destination:    destination,
+			Destination:    policy.Destination,
 			DeletionPolicy: v1alpha1.Retain,
 			Trigger:        v1alpha1.TriggerManual,
 			Existing:       &v1alpha1.ExistingBackup{Path: namespace + "/" + f.Path},
@@ -38,8 +39,11 @@ func NewBackup(f FoundBackup, namespace string, destination v1alpha1.Destination
 	if f.Trigger != "" {
 		b.Spec.Trigger = v1alpha1.Trigger(f.Trigger)
 	}
-	if include != nil && RecipientsHash(include.AgeRecipients) == f.Recipients {
+	if include := policy.IncludeSecrets; include != nil && SetHash(include.AgeRecipients) == f.Recipients {
 		b.Spec.IncludeSecrets = include.DeepCopy()
+	}
+	if SetHash(policy.ExcludeClaims) == f.Excluded {
+		b.Spec.ExcludeClaims = slices.Clone(policy.ExcludeClaims)
 	}
 	if f.Policy != "" {
 		b.Spec.PolicyName = new(f.Policy)

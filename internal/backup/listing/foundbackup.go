@@ -25,7 +25,8 @@ func FromCommit(namespace, path string, commit archive.Commit) (FoundBackup, err
 	if len(info.Policy) > mostPolicy || info.Policy != "" && !backupForm.MatchString(info.Policy) {
 		return FoundBackup{}, errors.New("it names a policy with an impossible name")
 	}
-	f := FoundBackup{Path: path, Policy: info.Policy, Trigger: info.Trigger, TakenAt: info.TakenAt.Unix(), Recipients: RecipientsHash(info.Recipients)}
+	f := FoundBackup{Path: path, Policy: info.Policy, Trigger: info.Trigger, TakenAt: info.TakenAt.Unix(),
+		Recipients: SetHash(info.Recipients), Excluded: SetHash(info.ExcludeClaims)}
 	if state := info.Application.State; len(state) <= mostState && stateForm.MatchString(state) && info.Application.Replicas != nil {
 		f.State, f.Replicas = state, info.Application.Replicas
 	}
@@ -41,12 +42,11 @@ func FromCommit(namespace, path string, commit archive.Commit) (FoundBackup, err
 
 var knownBackupTriggers = []v1alpha1.Trigger{v1alpha1.TriggerManual, v1alpha1.TriggerChange, v1alpha1.TriggerScale, v1alpha1.TriggerSchedule, v1alpha1.TriggerBeforeRollout}
 
-// RecipientsHash returns a hash of the keys that Secrets are encrypted for, whatever their order, or ""
-// if there are none.
-func RecipientsHash(keys []string) string {
-	if len(keys) == 0 {
+// SetHash returns a short hash of texts, whatever their order, or "" if there are none.
+func SetHash(texts []string) string {
+	if len(texts) == 0 {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(keys)), "\n")))
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(texts)), "\n")))
 	return hex.EncodeToString(sum[:4])
 }

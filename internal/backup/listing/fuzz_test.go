@@ -34,7 +34,7 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		b, err := NewBackup(found, "shop", v1alpha1.Destination{URL: "pvc://backups"}, nil)
+		b, err := NewBackup(found, "shop", &v1alpha1.NginxBackupPolicySpec{Destination: v1alpha1.Destination{URL: "pvc://backups"}})
 		if err != nil {
 			t.Fatalf("there is no object of what is found: %v", err)
 		}

@@ -94,7 +94,7 @@ func aCommit(change ...func(*archive.Info)) archive.Commit {
 
 var aFound = FoundBackup{
 	Path: "web/web-1-01234567", Policy: "all", Trigger: "Schedule", State: "0a1b", Replicas: new(int32(3)),
-	TakenAt: now.Unix(), ScheduledAt: now.Unix() - 60, Recipients: RecipientsHash([]string{"a", "b"}),
+	TakenAt: now.Unix(), ScheduledAt: now.Unix() - 60, Recipients: SetHash([]string{"a", "b"}),
 }
 
 // TestRead: a record that cannot become a valid object is refused.
@@ -140,7 +140,10 @@ func TestRead(t *testing.T) {
 func TestNewBackup(t *testing.T) {
 	destination := v1alpha1.Destination{URL: "s3://backups", Secret: &v1alpha1.SecretReference{Name: "s3"}}
 	include := &v1alpha1.IncludeSecrets{AgeRecipients: []string{"a", "b"}}
-	got, err := NewBackup(aFound, "shop", destination, include)
+	policy := &v1alpha1.NginxBackupPolicySpec{Destination: destination, IncludeSecrets: include, ExcludeClaims: []string{"cache"}}
+	found := aFound
+	found.Excluded = SetHash([]string{"cache"})
+	got, err := NewBackup(found, "shop", policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,21 +157,21 @@ func TestNewBackup(t *testing.T) {
 			},
 		},
 		Spec: v1alpha1.NginxBackupSpec{
-			Target: v1alpha1.TargetReference{Name: "web"}, Destination: destination, IncludeSecrets: include, DeletionPolicy: v1alpha1.Retain,
+			Target: v1alpha1.TargetReference{Name: "web"}, Destination: destination, IncludeSecrets: include, ExcludeClaims: []string{"cache"}, DeletionPolicy: v1alpha1.Retain,
 			Trigger: v1alpha1.TriggerSchedule, PolicyName: new("all"), Existing: &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	manual, err := NewBackup(FoundBackup{Path: aFound.Path, TakenAt: 1}, "shop", destination, include)
+	manual, err := NewBackup(FoundBackup{Path: aFound.Path, TakenAt: 1}, "shop", policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if manual.Labels[v1alpha1.LabelPolicy] != "" || manual.Spec.Trigger != v1alpha1.TriggerManual || manual.Spec.IncludeSecrets != nil || len(manual.Annotations) != 1 {
+	if manual.Labels[v1alpha1.LabelPolicy] != "" || manual.Spec.Trigger != v1alpha1.TriggerManual || manual.Spec.IncludeSecrets != nil || manual.Spec.ExcludeClaims != nil || len(manual.Annotations) != 1 {
 		t.Errorf("of nobody's policy: %+v", manual)
 	}
-	if _, err := NewBackup(FoundBackup{Path: "web/nonsense"}, "shop", destination, nil); err == nil {
+	if _, err := NewBackup(FoundBackup{Path: "web/nonsense"}, "shop", policy); err == nil {
 		t.Error("a path that is none makes an object")
 	}
 }

@@ -45,8 +45,10 @@ type FoundBackup struct {
 	// TakenAt and ScheduledAt are in seconds since the Unix epoch.
 	TakenAt     int64 `json:"a"`
 	ScheduledAt int64 `json:"d,omitempty"`
-	// Recipients is a hash of the keys that its Secrets are encrypted for, see Recipients.
+	// Recipients is a hash of the keys that its Secrets are encrypted for, and Excluded one of the claims
+	// that it was told to leave out, see SetHash.
 	Recipients string `json:"k,omitempty"`
+	Excluded   string `json:"x,omitempty"`
 }
 
 // room bounds what a report may name, in bytes. A termination message is limited to 4096 bytes.

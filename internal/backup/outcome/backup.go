@@ -94,6 +94,9 @@ func complete(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, resul
 			message += ": " + strings.Join(result.Skipped, ", ")
 		}
 	}
+	if left := leftOutData(status); left != "" {
+		message += ". Not in the backup: " + left
+	}
 	set(b, status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
 	set(b, status, v1alpha1.ConditionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified, verified)
 }
@@ -122,7 +125,29 @@ func contents(recorded *snapshot.Snapshot, result job.Result) *v1alpha1.BackupCo
 	}
 	c.Secrets, c.EncryptedSecrets, c.Claims = clipList(c.Secrets), clipList(c.EncryptedSecrets), clipList(c.Claims)
 	c.ConfigMaps, c.Revisions = clipList(recorded.ConfigMaps), int32(recorded.Revisions)
+	c.LeftOut = job.LeftOut(recorded.Info)
 	return c
+}
+
+// leftOutData names what was left out and may hold data that exists nowhere else, as far as there is room.
+func leftOutData(status *v1alpha1.NginxBackupStatus) string {
+	var names []string
+	if status.Contents != nil {
+		for _, l := range status.Contents.LeftOut {
+			if l.Kind == snapshot.Claim || l.Kind == snapshot.CSI {
+				names = append(names, fmt.Sprintf("%s %s (%s)", l.Kind, l.Name, l.Reason))
+			}
+		}
+	}
+	return firstOf(names)
+}
+
+// firstOf joins the first names of a list and counts the others.
+func firstOf(names []string) string {
+	if n := len(names) - namesShown; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), n)
+	}
+	return strings.Join(names, ", ")
 }
 
 // rounded rounds a size up to at most four digits of its unit.
@@ -162,6 +187,7 @@ const (
 	messageLimit = 2048
 	reasonLimit  = 1000
 	listLimit    = 64
+	namesShown   = 10
 )
 
 func clipList(list []string) []string { return list[:min(len(list), listLimit)] }

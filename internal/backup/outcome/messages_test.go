@@ -16,6 +16,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/plan"
 	"example.com/nginx-operator/internal/backup/progress"
@@ -40,11 +41,13 @@ func TestMessages(t *testing.T) {
 	s := aSnapshot()
 	done := aBackup()
 	done.Status = Completed(done, &s, aResult())
+	partial := aSnapshot()
+	partial.Info.LeftOut = []archive.LeftOut{{Kind: "PersistentVolumeClaim", Name: "cache", Reason: "Excluded"}, {Kind: "CSI", Name: "share", Reason: "External"}}
 	unnamed := aResult()
 	unnamed.Missing, unnamed.Skipped = nil, nil
 	start := progress.Evaluate(nil, nil, now)
 	for _, status := range []v1alpha1.NginxBackupStatus{
-		done.Status, Completed(done, &s, unnamed), Missing(done), DataFoundAgain(done), Adopted(done, aResult()),
+		done.Status, Completed(done, &s, unnamed), Completed(aBackup(), &partial, unnamed), Missing(done), DataFoundAgain(done), Adopted(done, aResult()),
 		ExistingNotVerified(aBackup(), start.Reason, start.Message), Deleting(done, start.Reason, start.Message), Unfinished(aBackup(), start.Reason, start.Message),
 	} {
 		add("NginxBackup", status.Conditions)
@@ -56,7 +59,8 @@ func TestMessages(t *testing.T) {
 	restored := aRestore()
 	restored.Status = Restored(restored, "web", contentSummary(), restoration.Plan{Changes: changes("Create", "None")}, now)
 	for _, status := range []v1alpha1.NginxRestoreStatus{
-		restored.Status, Restored(aRestore(dry), "web", contentSummary(), dirs, now), Restored(aRestore(dry), "web", contentSummary(), conflicts, now),
+		restored.Status, Restored(aRestore(), "web", contentSummary(), restoration.Plan{Forgotten: []string{"uploads"}, NotInBackup: []string{"cache"}}, now),
+		Restored(aRestore(dry), "web", contentSummary(), dirs, now), Restored(aRestore(dry), "web", contentSummary(), conflicts, now),
 		Planned(aRestore(), "web", contentSummary(), nil, v1alpha1.ReasonConflict, Conflict([]string{"ConfigMap pages"}, false)),
 		Planned(aRestore(), "web", contentSummary(), nil, v1alpha1.ReasonConflict, Conflict([]string{"ConfigMap pages"}, true)),
 	} {

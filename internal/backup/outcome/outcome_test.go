@@ -88,6 +88,27 @@ func TestCompleted(t *testing.T) {
 	}
 }
 
+// TestLeftOut: the status lists everything that the archive does not have, and the condition names what may hold data.
+func TestLeftOut(t *testing.T) {
+	s := aSnapshot()
+	s.Info.LeftOut = []archive.LeftOut{
+		{Kind: "PersistentVolumeClaim", Name: "cache", Reason: "Excluded"}, {Kind: "EmptyDir", Name: "scratch", Reason: "Ephemeral"}, {Kind: "CSI", Name: "share", Reason: "External"},
+	}
+	status := Completed(aBackup(), &s, aResult())
+	want := []v1alpha1.LeftOut{
+		{Kind: "PersistentVolumeClaim", Name: "cache", Reason: v1alpha1.LeftOutExcluded}, {Kind: "EmptyDir", Name: "scratch", Reason: v1alpha1.LeftOutEphemeral},
+		{Kind: "CSI", Name: "share", Reason: v1alpha1.LeftOutExternal},
+	}
+	if diff := cmp.Diff(want, status.Contents.LeftOut); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	says(t, status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, ". Not in the backup: PersistentVolumeClaim cache (Excluded), CSI share (External)")
+	for i := range 20 {
+		s.Info.LeftOut = append(s.Info.LeftOut, archive.LeftOut{Kind: "CSI", Name: fmt.Sprintf("share-%d", i), Reason: "External"})
+	}
+	says(t, Completed(aBackup(), &s, aResult()).Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, "CSI share-7 (External) and 12 more")
+}
+
 // TestStatusFits: the status always stays within the bounds of the API.
 func TestStatusFits(t *testing.T) {
 	s := aSnapshot()
@@ -96,9 +117,10 @@ func TestStatusFits(t *testing.T) {
 		s.ConfigMaps = append(s.ConfigMaps, name)
 		s.Secrets = append(s.Secrets, snapshot.Secret{Name: name})
 		s.Volumes = append(s.Volumes, snapshot.Volume{Claim: name})
+		s.Info.LeftOut = append(s.Info.LeftOut, archive.LeftOut{Kind: "CSI", Name: strings.Repeat("a", 13*i), Reason: "External"}, archive.LeftOut{Kind: "CSI", Name: name, Reason: strings.Repeat("b", i)})
 	}
 	status := Completed(aBackup(), &s, aResult())
-	if c := status.Contents; len(c.ConfigMaps) > 64 || len(c.Secrets) > 256 || len(c.EncryptedSecrets) > 256 || len(c.Claims) > 64 || len(status.Reason) > 1024 {
+	if c := status.Contents; len(c.ConfigMaps) > 64 || len(c.Secrets) > 256 || len(c.EncryptedSecrets) > 256 || len(c.Claims) > 64 || len(c.LeftOut) > 64 || len(status.Reason) > 1024 {
 		t.Errorf("%d ConfigMaps, %d Secrets, %d encrypted, %d claims, a reason of %d bytes",
 			len(c.ConfigMaps), len(c.Secrets), len(c.EncryptedSecrets), len(c.Claims), len(status.Reason))
 	}

@@ -108,17 +108,30 @@ func Restored(r *v1alpha1.NginxRestore, target string, b restoration.Backup, pla
 		setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "Nothing was restored: this is a dry run")
 		return status
 	}
-	message := tally(status.Changes)
+	message := tally(status.Changes) + notInBackup(plan)
 	if n := len(status.Secrets); n > 0 {
 		message += ". Secrets are not restored; check that they exist: " + strings.Join(status.Secrets[:min(n, secretsShown)], ", ")
 	}
 	setRestore(r, &status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
 	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not reported its configuration yet")
+	if len(plan.Forgotten) > 0 {
+		setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionFalse, v1alpha1.ReasonFilesNotInBackup, fmt.Sprintf(
+			"An earlier release of the operator took the backup, and left out the files of PersistentVolumeClaim %s: check that they are there, or restore them from another backup", firstOf(plan.Forgotten)))
+	}
 	return status
 }
 
+// notInBackup names the claims whose files the backup does not have.
+func notInBackup(plan restoration.Plan) string {
+	claims := slices.Concat(plan.Forgotten, plan.NotInBackup)
+	if len(claims) == 0 {
+		return ""
+	}
+	return ". The backup does not have the files of PersistentVolumeClaim " + firstOf(claims)
+}
+
 func foreseen(r *v1alpha1.NginxRestore, changes []v1alpha1.RestoreChange, plan restoration.Plan) string {
-	message := "Nothing was changed. A restore would change: " + tally(changes)
+	message := "Nothing was changed. A restore would change: " + tally(changes) + notInBackup(plan)
 	switch {
 	case len(plan.Conflicts) > 0 && r.Spec.OnConflict != v1alpha1.ConflictOverwrite:
 		message += ". It would be rejected, since these exist with other content: " + strings.Join(plan.Conflicts, ", ")

@@ -80,6 +80,23 @@ func TestRestored(t *testing.T) {
 	says(t, conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "has not reported its configuration yet")
 }
 
+// TestFilesNotInBackup: a restore names the claims whose files the backup does not have. It is not Verified if the backup
+// itself does not say so, and stays so when the application is Ready.
+func TestFilesNotInBackup(t *testing.T) {
+	r := aRestore()
+	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{NotInBackup: []string{"cache"}}, now)
+	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, "0 unchanged. The backup does not have the files of PersistentVolumeClaim cache. Secrets")
+	says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "")
+	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{NotInBackup: []string{"cache"}, Forgotten: []string{"uploads"}}, now)
+	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, "PersistentVolumeClaim uploads, cache")
+	says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "False", v1alpha1.ReasonFilesNotInBackup, "uploads")
+	r.Status, _ = Verified(r, nil, now.Add(time.Minute))
+	says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "False", v1alpha1.ReasonFilesNotInBackup, "uploads")
+	r = aRestore(dry)
+	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{Forgotten: []string{"uploads"}}, now)
+	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "The backup does not have the files of PersistentVolumeClaim uploads")
+}
+
 func says(t *testing.T, conditions []metav1.Condition, condition string, status metav1.ConditionStatus, reason, words string) {
 	t.Helper()
 	c := meta.FindStatusCondition(conditions, condition)

@@ -17,7 +17,7 @@ import (
 // verifiedChecks are the checks of a completed restore's condition Verified: whether the application
 // serves what was restored.
 var verifiedChecks = []conditioncheck.Check[*restoredView]{
-	onlyFilesRestored, applicationDeleted, notReportedYet, applicationNotReady, mayBeOutdated, servesAnother, servesRestored,
+	filesNotInBackup, onlyFilesRestored, applicationDeleted, notReportedYet, applicationNotReady, mayBeOutdated, servesAnother, servesRestored,
 }
 
 // observationDelay is the time that an operator gets to see that a ConfigMap was restored: until then, the
@@ -44,6 +44,15 @@ func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator, now time.
 	v := &restoredView{restore: r, nginx: nginx, age: now.Sub(restoredAt(r))}
 	setVerdict(r, &status.Conditions, v1alpha1.ConditionVerified, conditioncheck.Evaluate(v, verifiedChecks))
 	return status, v.outdatedFor()
+}
+
+// filesNotInBackup keeps what was found when the restore completed.
+func filesNotInBackup(v *restoredView) *conditioncheck.Verdict {
+	c := meta.FindStatusCondition(v.restore.Status.Conditions, v1alpha1.ConditionVerified)
+	if c == nil || c.Reason != v1alpha1.ReasonFilesNotInBackup {
+		return nil
+	}
+	return conditioncheck.False(c.Reason, c.Message)
 }
 
 func onlyFilesRestored(v *restoredView) *conditioncheck.Verdict {

@@ -13,6 +13,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/snapshot"
@@ -63,6 +64,7 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due dueBackup,
 			Target:         v1alpha1.TargetReference{Name: target.Nginx.Name},
 			Destination:    policy.Spec.Destination,
 			IncludeSecrets: policy.Spec.IncludeSecrets,
+			ExcludeClaims:  policy.Spec.ExcludeClaims,
 			DeletionPolicy: v1alpha1.Retain,
 			Trigger:        due.trigger,
 			PolicyName:     new(policy.Name),
@@ -166,12 +168,13 @@ func policyVersion(policy *v1alpha1.NginxBackupPolicy) string {
 	return fmt.Sprintf("%.8s-%d", policy.UID, policy.Generation)
 }
 
-// wanted reports whether a backup has the destination and the Secrets that the policy requests now.
+// wanted reports whether a backup has the destination, the Secrets and the claims that the policy requests now.
 // A backup that the present version of the policy created always has, even if an API server or a
 // webhook changed it. Otherwise it would be deleted and recreated forever.
 func wanted(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBackup) bool {
 	return b.Annotations[v1alpha1.AnnotationPolicyVersion] == policyVersion(policy) || apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
-		apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets)
+		apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets) &&
+		sets.New(b.Spec.ExcludeClaims...).Equal(sets.New(policy.Spec.ExcludeClaims...))
 }
 
 // superseded reports whether a backup fails because of what it recorded, although the target has

@@ -526,3 +526,19 @@ func TestClocksChange(t *testing.T) {
 		})
 	}
 }
+
+// TestWantedClaims: a backup that left out other claims than the policy does not count, and the order of claims does not
+// matter.
+func TestWantedClaims(t *testing.T) {
+	policy := aPolicy(func(s *v1alpha1.NginxBackupPolicySpec) { s.ExcludeClaims = []string{"cache", "tmp"} })
+	policy.Generation = 7
+	for claims, want := range map[string]bool{"": false, "cache": false, "tmp cache": true, "cache tmp films": false} {
+		b := aBackup(1, "a", 1, 0, func(b *v1alpha1.NginxBackup) {
+			b.Spec.Destination, b.Spec.IncludeSecrets, b.Spec.ExcludeClaims = policy.Spec.Destination, policy.Spec.IncludeSecrets, strings.Fields(claims)
+			delete(b.Annotations, v1alpha1.AnnotationPolicyVersion)
+		})
+		if wanted(policy, b) != want {
+			t.Errorf("without %q: wanted is %v", claims, !want)
+		}
+	}
+}

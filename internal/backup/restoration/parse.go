@@ -41,7 +41,7 @@ func Parse(info archive.Info, files []archive.File, namespace string) (Backup, e
 }
 
 // belongs returns an error unless everything belongs to the application: files must be for claims
-// that it serves, and ConfigMaps must be those that it refers to. An archive must not cause writes
+// that its pods mount, and ConfigMaps must be those that it refers to. An archive must not cause writes
 // to anything else in the namespace.
 func (b *Backup) belongs() error {
 	referenced := snapshot.ConfigMaps(&b.Nginx.Spec)
@@ -50,13 +50,28 @@ func (b *Backup) belongs() error {
 			return fmt.Errorf("the backup has ConfigMap %s, which its application does not refer to", name)
 		}
 	}
-	served := snapshot.Volumes(&b.Nginx.Spec)
+	mounted := snapshot.Volumes(&b.Nginx.Spec)
 	for _, v := range b.Info.Content {
-		if !slices.ContainsFunc(served, func(s snapshot.Volume) bool { return s.Claim == v.Claim }) {
-			return fmt.Errorf("the backup has files for PersistentVolumeClaim %s, which its application does not serve", v.Claim)
+		if !slices.ContainsFunc(mounted, func(s snapshot.Volume) bool { return s.Claim == v.Claim }) {
+			return fmt.Errorf("the backup has files for PersistentVolumeClaim %s, which its application does not mount", v.Claim)
 		}
 	}
 	return nil
+}
+
+// missingClaims returns the claims that the application mounts and whose files are not in the backup. unexplained are
+// those of which the backup does not say so, because an earlier release wrote it.
+func (b *Backup) missingClaims() (explained, unexplained []string) {
+	for _, v := range snapshot.Volumes(&b.Nginx.Spec) {
+		switch {
+		case slices.ContainsFunc(b.Info.Content, func(c archive.Volume) bool { return c.Claim == v.Claim }):
+		case slices.ContainsFunc(b.Info.LeftOut, func(l archive.LeftOut) bool { return l.Kind == snapshot.Claim && l.Name == v.Claim }):
+			explained = append(explained, v.Claim)
+		default:
+			unexplained = append(unexplained, v.Claim)
+		}
+	}
+	return explained, unexplained
 }
 
 // nameLimit bounds the name of an NginxOperator, in bytes, as in its schema.

@@ -81,6 +81,9 @@ type Plan struct {
 	// Blocked names the volumes with directories in the place of files. A restore never replaces
 	// directories.
 	Blocked []string
+	// NotInBackup are the claims that the application mounts and whose files the backup has left out.
+	// Forgotten are those of which the backup does not even say so.
+	NotInBackup, Forgotten []string
 	// Begun reports whether this restore has already restored some of the objects.
 	Begun bool
 }
@@ -146,6 +149,7 @@ func (m *builder) volumes() error {
 	if t := m.backup.Nginx.Spec.PodTemplate; t != nil {
 		m.plan.Tolerations = t.Tolerations
 	}
+	m.plan.NotInBackup, m.plan.Forgotten = m.backup.missingClaims()
 	taken := map[string]bool{}
 	for _, v := range m.backup.Info.Content {
 		claim, replaced := m.Claims[v.Claim]

@@ -22,7 +22,7 @@ func TestEveryReference(t *testing.T) {
 		kind := at.refersTo()
 		found[kind]++
 		name.SetString("reference")
-		if !isSaved(spec, kind) && !strings.HasPrefix(at.path, "podTemplate.volumes[].persistentVolumeClaim.") {
+		if !isSaved(spec, kind) {
 			t.Errorf("a backup does not have the %s of %s: add it to the references of a snapshot", kind, at.path)
 		}
 		if kind == "Secret" {
@@ -38,7 +38,7 @@ func TestEveryReference(t *testing.T) {
 	}
 }
 
-// isSaved reports whether a backup has an object. Of claims, it has the files that nginx serves.
+// isSaved reports whether a backup has an object. Of claims, it has the files.
 func isSaved(spec *v1alpha2.NginxOperatorSpec, kind string) bool {
 	switch kind {
 	case "ConfigMap":

@@ -2,6 +2,7 @@ package restoration
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,8 +157,8 @@ func TestParse(t *testing.T) {
 		// A few of these lines expand to gigabytes.
 		{"references to itself", nil, []archive.File{{Path: archive.ApplicationPath, Data: []byte("a: &a [x, x]\nb: [*a, *a]\n")}}, "line 1 has a YAML anchor"},
 		{"references in a ConfigMap", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\ndata: {<<: *a}\n")}}, "conf.yaml"},
-		{"files of a claim that the application does not serve", func(i *archive.Info) { i.Content[0].Claim = "database" }, []archive.File{good}, "database"},
-		{"files of a claim that only a sidecar uses", func(i *archive.Info) { i.Content[0].Claim = "cache" }, []archive.File{good}, "cache"},
+		{"files of a claim that the application does not mount", func(i *archive.Info) { i.Content[0].Claim = "database" }, []archive.File{good}, "database"},
+		{"files of a volume of the pod template", func(i *archive.Info) { i.Content[0].Claim = "cache" }, []archive.File{good}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -343,6 +344,33 @@ func TestBuildRejects(t *testing.T) {
 			w.Claims = tt.claims
 			if _, err := Build(w, b, live(t, tt.live)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("it says %v, want something about %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestNotInBackup: a plan names the claims whose files the backup does not have, and those of which the backup does not
+// even say so.
+func TestNotInBackup(t *testing.T) {
+	for _, tt := range []struct {
+		name, items            string
+		info                   func(*archive.Info)
+		notInBackup, forgotten []string
+	}{
+		{"a backup of an earlier release", everything, func(*archive.Info) {}, nil, []string{"cache"}},
+		{"a backup that left out the claim", everything, func(i *archive.Info) {
+			i.LeftOut = []archive.LeftOut{{Kind: "EmptyDir", Name: "cache"}, {Kind: "PersistentVolumeClaim", Name: "cache", Reason: "Excluded"}}
+		}, []string{"cache"}, nil},
+		{"a backup that left out another volume of this name", everything, func(i *archive.Info) { i.LeftOut = []archive.LeftOut{{Kind: "CSI", Name: "cache"}} }, nil, []string{"cache"}},
+		{"a backup with all files", everything, func(i *archive.Info) { i.Content = append(i.Content, archive.Volume{Index: 1, Claim: "cache"}) }, nil, nil},
+		{"no files are restored", "Spec Configuration", func(*archive.Info) {}, nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := aBackup(t)
+			tt.info(&b.Info)
+			p, err := Build(aRequest("web", tt.items), b, live(t, nothing))
+			if err != nil || !slices.Equal(p.NotInBackup, tt.notInBackup) || !slices.Equal(p.Forgotten, tt.forgotten) {
+				t.Errorf("not in the backup: %v, forgotten: %v, %v", p.NotInBackup, p.Forgotten, err)
 			}
 		})
 	}

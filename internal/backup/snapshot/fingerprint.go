@@ -30,7 +30,10 @@ func FingerprintOf(nginx *v1alpha2.NginxOperator) (Fingerprint, error) {
 		// The name in JSON is a part of the hash that existing backups have.
 		Requested string `json:"Asked"`
 		Served    string
-	}{spec, requested, served})
+		// Claims distinguishes the state from the same one in a backup of an earlier release, which does
+		// not have the files of these claims.
+		Claims []string `json:",omitempty"`
+	}{spec, requested, served, podClaims(&spec)})
 	if err != nil {
 		return Fingerprint{}, fmt.Errorf("hash the spec: %w", err)
 	}
@@ -48,4 +51,15 @@ func configRevisions(nginx *v1alpha2.NginxOperator) (requested, served string) {
 		return c.Revision, c.StableRevision
 	}
 	return "", ""
+}
+
+// podClaims returns the claims of the volumes of the pod template.
+func podClaims(spec *v1alpha2.NginxOperatorSpec) []string {
+	var claims []string
+	if spec.PodTemplate != nil {
+		for _, v := range Volumes(&v1alpha2.NginxOperatorSpec{PodTemplate: spec.PodTemplate}) {
+			claims = append(claims, v.Claim)
+		}
+	}
+	return claims
 }

@@ -12,9 +12,10 @@ import (
 	"example.com/nginx-operator/internal/nginx/configenv"
 )
 
-// Volume is a PersistentVolumeClaim with files that nginx serves.
+// Volume is a PersistentVolumeClaim that an application mounts.
 type Volume struct {
-	Claim     string `json:"claim"`
+	Claim string `json:"claim"`
+	// MountPath is where nginx mounts it, or empty if only other containers do.
 	MountPath string `json:"mountPath"`
 }
 
@@ -74,20 +75,38 @@ func configMapsOfPods(template *v1alpha2.PodTemplate, names map[string]bool) {
 // be mounted into the pod of a job.
 func possible(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
-// Volumes returns the claims whose files nginx serves, in the order of the spec. A claim that is
-// mounted twice is returned once.
+// Volumes returns the claims that the pods of an application mount, in the order of the spec, those with content first.
+// A claim that is mounted twice is returned once.
 func Volumes(spec *v1alpha2.NginxOperatorSpec) []Volume {
 	var volumes []Volume
-	for _, c := range spec.Content {
-		if c.PersistentVolumeClaim == nil {
-			continue
+	add := func(claim, mountPath string) {
+		if possible(claim) && !slices.ContainsFunc(volumes, func(v Volume) bool { return v.Claim == claim }) {
+			volumes = append(volumes, Volume{Claim: claim, MountPath: mountPath})
 		}
-		claim := c.PersistentVolumeClaim.ClaimName
-		if !slices.ContainsFunc(volumes, func(v Volume) bool { return v.Claim == claim }) {
-			volumes = append(volumes, Volume{Claim: claim, MountPath: c.MountPath})
+	}
+	for _, c := range spec.Content {
+		if c.PersistentVolumeClaim != nil {
+			add(c.PersistentVolumeClaim.ClaimName, c.MountPath)
+		}
+	}
+	if t := spec.PodTemplate; t != nil {
+		for _, v := range t.Volumes {
+			if v.PersistentVolumeClaim != nil {
+				add(v.PersistentVolumeClaim.ClaimName, mountPath(t, v.Name))
+			}
 		}
 	}
 	return volumes
+}
+
+// mountPath returns where nginx mounts a volume, or "".
+func mountPath(t *v1alpha2.PodTemplate, volume string) string {
+	for _, m := range t.VolumeMounts {
+		if m.Name == volume {
+			return m.MountPath
+		}
+	}
+	return ""
 }
 
 // Secrets returns the Secrets that an application uses, each once, sorted by name. Of several uses, the first one is

@@ -38,7 +38,11 @@ var full = v1alpha2.NginxOperatorSpec{
 			{Name: "b", Secret: &corev1.SecretVolumeSource{SecretName: "htpasswd"}},
 			{Name: "c", CSI: &corev1.CSIVolumeSource{NodePublishSecretRef: &corev1.LocalObjectReference{Name: "csi"}}},
 			{Name: "d", EmptyDir: &corev1.EmptyDirVolumeSource{}},
+			{Name: "e", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "uploads"}},
+			{Name: "f", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "state"}},
+			{Name: "g", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "films"}},
 		},
+		VolumeMounts:     []v1alpha2.VolumeMount{{Name: "e", MountPath: "/srv/uploads"}},
 		InitContainers:   []v1alpha2.Container{{Name: "i", Image: "i", Env: []corev1.EnvVar{{Name: "E", ValueFrom: fromConfigMap("init")}}}},
 		Containers:       []v1alpha2.Container{{Name: "s", Image: "s", Env: []corev1.EnvVar{{Name: "E", ValueFrom: fromSecret("sidecar")}}}},
 		ImagePullSecrets: []v1alpha2.SecretReference{{Name: "pull"}},
@@ -49,7 +53,8 @@ func TestReferences(t *testing.T) {
 	if diff := cmp.Diff([]string{"conf", "extra", "init", "modes", "pages"}, ConfigMaps(&full)); diff != "" {
 		t.Errorf("ConfigMaps, -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]Volume{{Claim: "films", MountPath: "/srv/films"}}, Volumes(&full)); diff != "" {
+	volumes := []Volume{{Claim: "films", MountPath: "/srv/films"}, {Claim: "uploads", MountPath: "/srv/uploads"}, {Claim: "state"}}
+	if diff := cmp.Diff(volumes, Volumes(&full)); diff != "" {
 		t.Errorf("volumes, -want +got:\n%s", diff)
 	}
 	want := []Secret{
@@ -80,6 +85,7 @@ func TestImpossibleNames(t *testing.T) {
 			Volumes: []v1alpha2.Volume{
 				{Name: "a", ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}},
 				{Name: "b", Secret: &corev1.SecretVolumeSource{SecretName: name}},
+				{Name: "c", PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}},
 			},
 		}}
 		if found := ConfigMaps(spec); len(found) > 0 {
@@ -87,6 +93,9 @@ func TestImpossibleNames(t *testing.T) {
 		}
 		if found := Secrets(spec); len(found) > 0 {
 			t.Errorf("Secrets %v", found)
+		}
+		if found := Volumes(spec); len(found) > 0 {
+			t.Errorf("claims %v", found)
 		}
 	}
 }

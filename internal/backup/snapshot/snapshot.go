@@ -68,9 +68,10 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 	s := Snapshot{
 		State:   state,
 		Info:    info(backup, source, state, operatorVersion, now),
-		Volumes: Volumes(spec),
 		Secrets: Secrets(spec),
 	}
+	s.Volumes, s.Info.LeftOut = included(backup, spec)
+	s.Info.ExcludeClaims = slices.Clone(backup.Spec.ExcludeClaims)
 	if include := backup.Spec.IncludeSecrets; include != nil {
 		s.Recipients = slices.Clone(include.AgeRecipients)
 		s.Info.Recipients = s.Recipients

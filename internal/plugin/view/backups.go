@@ -52,14 +52,15 @@ func UsualDestination(ctx context.Context, c client.Client, nginx *v1alpha2.Ngin
 			return nil, err
 		}
 		if selected {
-			return &backupv1alpha1.NginxBackupSpec{Destination: p.Spec.Destination, IncludeSecrets: p.Spec.IncludeSecrets}, nil
+			return &backupv1alpha1.NginxBackupSpec{Destination: p.Spec.Destination, IncludeSecrets: p.Spec.IncludeSecrets, ExcludeClaims: p.Spec.ExcludeClaims}, nil
 		}
 	}
 	backups, err := ReadBackups(ctx, c, nginx.Namespace, nginx.Name)
 	if err != nil || len(backups) == 0 {
 		return nil, err
 	}
-	return &backupv1alpha1.NginxBackupSpec{Destination: backups[0].Spec.Destination, IncludeSecrets: backups[0].Spec.IncludeSecrets}, nil
+	last := backups[0].Spec
+	return &backupv1alpha1.NginxBackupSpec{Destination: last.Destination, IncludeSecrets: last.IncludeSecrets, ExcludeClaims: last.ExcludeClaims}, nil
 }
 
 // selects reports whether a policy selects an application.

@@ -222,6 +222,7 @@ func TestImmutable(t *testing.T) {
 	full := func(s *spec) {
 		s.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
 		s.IncludeSecrets = &v1alpha1.IncludeSecrets{AgeRecipients: []string{recipient}}
+		s.ExcludeClaims = []string{"cache"}
 		s.PolicyName = new("all")
 		s.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"}
 	}
@@ -242,6 +243,9 @@ func TestImmutable(t *testing.T) {
 		{name: "recipients set", change: func(s *spec) { s.IncludeSecrets = &v1alpha1.IncludeSecrets{AgeRecipients: []string{recipient}} }, want: refused},
 		{name: "recipients unset", full: true, change: func(s *spec) { s.IncludeSecrets = nil }, want: refused},
 		{name: "recipients changed", full: true, change: func(s *spec) { s.IncludeSecrets.AgeRecipients = []string{other} }, want: refused},
+		{name: "excluded claims set", change: func(s *spec) { s.ExcludeClaims = []string{"cache"} }, want: refused},
+		{name: "excluded claims unset", full: true, change: func(s *spec) { s.ExcludeClaims = nil }, want: refused},
+		{name: "excluded claims changed", full: true, change: func(s *spec) { s.ExcludeClaims = []string{"films"} }, want: refused},
 		{name: "trigger", change: func(s *spec) { s.Trigger = v1alpha1.TriggerChange }, want: refused},
 		{name: "policy set", change: func(s *spec) { s.PolicyName = new("all") }, want: refused},
 		{name: "policy unset", full: true, change: func(s *spec) { s.PolicyName = nil }, want: refused},

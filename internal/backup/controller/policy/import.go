@@ -43,7 +43,7 @@ func (p *pass) importBackup(ctx context.Context, f listing.FoundBackup) error {
 	if err != nil {
 		return err
 	}
-	b, err := listing.NewBackup(f, p.policy.Namespace, maker.Spec.Destination, maker.Spec.IncludeSecrets)
+	b, err := listing.NewBackup(f, p.policy.Namespace, &maker.Spec)
 	if err != nil {
 		return err
 	}
