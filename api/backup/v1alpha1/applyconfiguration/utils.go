@@ -39,6 +39,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &backupv1alpha1.ExistingBackupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IncludeSecrets"):
 		return &backupv1alpha1.IncludeSecretsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LeftOut"):
+		return &backupv1alpha1.LeftOutApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxBackup"):
 		return &backupv1alpha1.NginxBackupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxBackupPolicy"):

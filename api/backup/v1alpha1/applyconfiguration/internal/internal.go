@@ -53,6 +53,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: files
       type:
         scalar: numeric
+    - name: leftOut
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.backup.v1alpha1.LeftOut
+          elementRelationship: atomic
     - name: revisions
       type:
         scalar: numeric
@@ -158,6 +164,20 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.example.nginx-operator.api.backup.v1alpha1.LeftOut
+  map:
+    fields:
+    - name: kind
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: reason
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.LeftOutReason
+- name: com.example.nginx-operator.api.backup.v1alpha1.LeftOutReason
+  scalar: string
 - name: com.example.nginx-operator.api.backup.v1alpha1.NginxBackup
   map:
     fields:
@@ -200,6 +220,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: destination
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.Destination
+    - name: excludeClaims
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: includeSecrets
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.IncludeSecrets
@@ -257,6 +283,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: destination
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.Destination
+    - name: excludeClaims
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: existing
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.ExistingBackup

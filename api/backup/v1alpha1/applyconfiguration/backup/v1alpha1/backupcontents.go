@@ -18,6 +18,9 @@ type BackupContentsApplyConfiguration struct {
 	ConfigMaps []string `json:"configMaps,omitempty"`
 	// claims are the PersistentVolumeClaims whose files are in the archive.
 	Claims []string `json:"claims,omitempty"`
+	// leftOut is what the application uses and the archive does not contain. Secrets are listed in
+	// secrets.
+	LeftOut []LeftOutApplyConfiguration `json:"leftOut,omitempty"`
 	// secrets that the application uses. The archive contains their names.
 	Secrets []string `json:"secrets,omitempty"`
 	// encryptedSecrets are the Secrets that the archive contains, encrypted.
@@ -66,6 +69,19 @@ func (b *BackupContentsApplyConfiguration) WithConfigMaps(values ...string) *Bac
 func (b *BackupContentsApplyConfiguration) WithClaims(values ...string) *BackupContentsApplyConfiguration {
 	for i := range values {
 		b.Claims = append(b.Claims, values[i])
+	}
+	return b
+}
+
+// WithLeftOut adds the given value to the LeftOut field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LeftOut field.
+func (b *BackupContentsApplyConfiguration) WithLeftOut(values ...*LeftOutApplyConfiguration) *BackupContentsApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithLeftOut")
+		}
+		b.LeftOut = append(b.LeftOut, *values[i])
 	}
 	return b
 }

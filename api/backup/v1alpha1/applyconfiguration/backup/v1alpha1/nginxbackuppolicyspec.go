@@ -26,6 +26,9 @@ type NginxBackupPolicySpecApplyConfiguration struct {
 	// includeSecrets adds the Secrets that an application uses to its backups, encrypted. Unset:
 	// only their names, and the fingerprints of certificates.
 	IncludeSecrets *IncludeSecretsApplyConfiguration `json:"includeSecrets,omitempty"`
+	// excludeClaims names PersistentVolumeClaims whose files are left out of the backups, such as
+	// caches. Unset: the files of all claims of an application are in its backups.
+	ExcludeClaims []string `json:"excludeClaims,omitempty"`
 	// retention says which backups of this policy are kept. Unset: all.
 	Retention *RetentionApplyConfiguration `json:"retention,omitempty"`
 	// suspend stops the creation and deletion of backups until it is false again.
@@ -75,6 +78,16 @@ func (b *NginxBackupPolicySpecApplyConfiguration) WithDestination(value *Destina
 // If called multiple times, the IncludeSecrets field is set to the value of the last call.
 func (b *NginxBackupPolicySpecApplyConfiguration) WithIncludeSecrets(value *IncludeSecretsApplyConfiguration) *NginxBackupPolicySpecApplyConfiguration {
 	b.IncludeSecrets = value
+	return b
+}
+
+// WithExcludeClaims adds the given value to the ExcludeClaims field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ExcludeClaims field.
+func (b *NginxBackupPolicySpecApplyConfiguration) WithExcludeClaims(values ...string) *NginxBackupPolicySpecApplyConfiguration {
+	for i := range values {
+		b.ExcludeClaims = append(b.ExcludeClaims, values[i])
+	}
 	return b
 }
 

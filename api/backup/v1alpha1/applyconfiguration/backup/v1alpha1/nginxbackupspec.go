@@ -22,6 +22,10 @@ type NginxBackupSpecApplyConfiguration struct {
 	// only their names, and the fingerprints of certificates. In an existing backup it only
 	// describes the content.
 	IncludeSecrets *IncludeSecretsApplyConfiguration `json:"includeSecrets,omitempty"`
+	// excludeClaims names PersistentVolumeClaims of the application whose files are left out, such
+	// as caches. Unset: the files of all its claims are in the backup. In an existing backup it only
+	// describes the content.
+	ExcludeClaims []string `json:"excludeClaims,omitempty"`
 	// deletionPolicy says what happens to the data when this object is deleted.
 	DeletionPolicy *backupv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// trigger is why the backup is taken. A policy sets it.
@@ -60,6 +64,16 @@ func (b *NginxBackupSpecApplyConfiguration) WithDestination(value *DestinationAp
 // If called multiple times, the IncludeSecrets field is set to the value of the last call.
 func (b *NginxBackupSpecApplyConfiguration) WithIncludeSecrets(value *IncludeSecretsApplyConfiguration) *NginxBackupSpecApplyConfiguration {
 	b.IncludeSecrets = value
+	return b
+}
+
+// WithExcludeClaims adds the given value to the ExcludeClaims field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ExcludeClaims field.
+func (b *NginxBackupSpecApplyConfiguration) WithExcludeClaims(values ...string) *NginxBackupSpecApplyConfiguration {
+	for i := range values {
+		b.ExcludeClaims = append(b.ExcludeClaims, values[i])
+	}
 	return b
 }
 
