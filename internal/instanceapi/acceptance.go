@@ -27,10 +27,13 @@ const (
 	Busy Refusal = "Busy"
 	// BadBody: the body is not the one that was signed, or not what the order says.
 	BadBody Refusal = "BadBody"
+	// MissingFiles: the instance does not have the files of what is requested, and the order does not bring them. Releases
+	// before 0.6 accept such an order, and wait for the files.
+	MissingFiles Refusal = "MissingFiles"
 )
 
 // Refusals are all refusals.
-var Refusals = []Refusal{Unsigned, Malformed, Oversized, Foreign, Replayed, Expired, UnknownKey, BadSignature, Busy, BadBody}
+var Refusals = []Refusal{Unsigned, Malformed, Oversized, Foreign, Replayed, Expired, UnknownKey, BadSignature, Busy, BadBody, MissingFiles}
 
 // Code returns the HTTP status of a refusal.
 func (r Refusal) Code() int {
@@ -39,7 +42,7 @@ func (r Refusal) Code() int {
 		return http.StatusUnauthorized
 	case Foreign:
 		return http.StatusForbidden
-	case Replayed, Expired:
+	case Replayed, Expired, MissingFiles:
 		return http.StatusConflict
 	case Oversized:
 		return http.StatusRequestEntityTooLarge

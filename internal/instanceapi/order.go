@@ -106,7 +106,8 @@ type Orders struct {
 	Process string `json:"process" max:"128"`
 	// Uptime is the age of the process in milliseconds.
 	Uptime int64 `json:"uptimeMilliseconds"`
-	// Number is that of the last accepted order or of the Follow, whichever is greater; 0 if there was none.
+	// Number is that of the last order that was accepted or refused as MissingFiles, or of the Follow, whichever is greater; 0
+	// if there was none.
 	Number int64 `json:"number"`
 	// Keys are the IDs of the keys whose orders it accepts.
 	Keys []string `json:"keys,omitempty" max:"16,128"`

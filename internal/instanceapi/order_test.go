@@ -107,7 +107,7 @@ func TestRefusalsInOrder(t *testing.T) {
 			t.Errorf("%s: refused as %q with %+v", first.refusal, refusal, got)
 		}
 	}
-	if diff := cmp.Diff(Refusals, append(covered, Busy, BadBody)); diff != "" {
+	if diff := cmp.Diff(Refusals, append(covered, Busy, BadBody, MissingFiles)); diff != "" {
 		t.Errorf("not every refusal has a row (-all +covered):\n%s", diff)
 	}
 }
@@ -247,7 +247,7 @@ func TestPermits(t *testing.T) {
 func TestRefusalCodes(t *testing.T) {
 	want := map[Refusal]int{
 		Unsigned: 401, Malformed: 400, Oversized: 413, Foreign: 403, Replayed: 409, Expired: 409, UnknownKey: 401,
-		BadSignature: 401, Busy: 503, BadBody: 400,
+		BadSignature: 401, Busy: 503, BadBody: 400, MissingFiles: 409,
 	}
 	for _, r := range Refusals {
 		if got := r.Code(); got != want[r] {

@@ -73,6 +73,9 @@ type Status struct {
 	// Requested is what the operator requested last: with an order, or, of instances of releases
 	// before 0.5, with the pod's annotations.
 	Requested Requested `json:"requested"`
+	// RequestedSeconds is for how long Requested has been what the operator requests, in whole seconds. It is nil if nothing
+	// is requested, and in releases before 0.6.
+	RequestedSeconds *int64 `json:"requestedSeconds,omitempty"`
 	// Orders is how to send the instance an order; nil in releases before 0.5.
 	Orders *Orders `json:"orders,omitempty"`
 	// Purged is what was purged from the cache of the pod; nil if it has none, and in releases before 0.6.
@@ -80,7 +83,8 @@ type Status struct {
 	// Cache is the state of the volume with the cache of the pod; nil if it has none or has not measured it yet, and in
 	// releases before 0.6.
 	Cache *Cache `json:"cache,omitempty"`
-	// Available are the revisions whose files the instance has, so that an order need not bring them.
+	// Available are the revisions whose files the instance has. It can drop them at any time, except for those that it serves
+	// and those that are requested.
 	Available []string `json:"available,omitempty" max:"32,128"`
 	// Revisions are the outcomes of the revisions that were tried, the latest first. Only a few are
 	// kept.
@@ -100,6 +104,11 @@ type Status struct {
 	// Ready is the answer of PathReady, and NotReady is why the instance is not ready.
 	Ready    bool   `json:"ready"`
 	NotReady string `json:"notReady,omitempty" max:"4096"`
+}
+
+// HasFiles reports whether the instance has the files of a revision.
+func (s *Status) HasFiles(revision string) bool {
+	return s.Serving == revision || slices.Contains(s.Available, revision)
 }
 
 // Requested is what the operator requests of an instance; an empty field: nothing.

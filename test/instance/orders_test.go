@@ -154,6 +154,44 @@ func TestDryRunInAnotherPod(t *testing.T) {
 	})
 }
 
+// TestOrderWithoutFiles: a pod that has tried three configurations drops the first one when the kubelet delivers another one
+// as stable. The order to go back is then refused at once, and not before; with the files, it is carried out.
+func TestOrderWithoutFiles(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		good := nginxconf.Revision(site("good"))
+		p := newPod(t, site("good")).start(image, http80)
+		p.serves(good)
+		var latest string
+		for _, body := range []string{"one", "two", "three"} {
+			latest = nginxconf.Revision(site(body))
+			if status := p.order(latest, latest, contentsOf(site(body))); status.Serving != latest || !status.HasFiles(good) {
+				t.Fatalf("status %+v", status)
+			}
+		}
+		p.mount(instanceapi.DirStable, site("three"))
+		p.until("the first one is dropped", func(s instanceapi.Status) bool { return !s.HasFiles(good) })
+
+		p.refusesOrder("back without the files", instanceapi.MissingFiles, p.signed(good, good, nil))
+		if status := p.ready(); status.Serving != latest || status.Requested != (instanceapi.Requested{Test: latest, Load: latest}) || status.HasFiles(good) {
+			t.Errorf("status %+v", status)
+		}
+		if status := p.order(good, good, contentsOf(site("good"))); status.Serving != good {
+			t.Errorf("status %+v", status)
+		}
+		p.body(80, "good")
+
+		// What is requested stays, whatever else comes.
+		for _, body := range []string{"four", "five", "six", "seven"} {
+			p.order(good, nginxconf.Revision(site(body)), contentsOf(site(body)))
+		}
+		p.mount(instanceapi.DirStable, site("seven"))
+		p.until("it is delivered", func(s instanceapi.Status) bool { return s.Stable == nginxconf.Revision(site("seven")) })
+		if status := p.order(good, good, nil); status.Serving != good {
+			t.Errorf("status %+v", status)
+		}
+	})
+}
+
 // TestOrderToAFreshProcess: an order that arrives before nginx runs is carried out.
 func TestOrderToAFreshProcess(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
@@ -268,6 +306,10 @@ func forgeries(t *testing.T, earlier instanceapi.SignedOrder) map[instanceapi.Re
 			},
 			"of a path": func(f *forgery) { f.body = encoded(t, instanceapi.Contents{"../../etc": site("evil")}) },
 		},
+		instanceapi.MissingFiles: {
+			"no files":              func(f *forgery) { f.body = nil },
+			"files of another test": func(f *forgery) { f.body = encoded(t, contentsOf(site("other"))) },
+		},
 	}
 }
 
@@ -336,7 +378,7 @@ func (p *Pod) changesNothing(want instanceapi.Refusal, orders int, send func()) 
 	p.signal(syscall.SIGHUP)
 	after := p.until("reloaded", func(s instanceapi.Status) bool { return s.Reloads.Succeeded > before.Reloads.Succeeded && s.Ready })
 	if after.Serving != before.Serving || after.Requested != before.Requested || after.Reloads.Succeeded != before.Reloads.Succeeded+1 ||
-		after.Orders.Number != before.Orders.Number || !slices.Equal(after.Available, before.Available) || len(after.Revisions) != len(before.Revisions) {
+		(after.Orders.Number != before.Orders.Number) != (want == instanceapi.MissingFiles) || !slices.Equal(after.Available, before.Available) || len(after.Revisions) != len(before.Revisions) {
 		p.t.Errorf("status %+v, want %+v", after, before)
 	}
 	p.body(80, "one")

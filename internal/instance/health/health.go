@@ -76,6 +76,9 @@ func (d *Doctor) Examine() Checkup {
 		seconds := int64(time.Since(snapshot.ServingSince) / time.Second)
 		status.ServingSeconds = &seconds
 	}
+	if status.Requested != (instanceapi.Requested{}) {
+		status.RequestedSeconds = new(int64(time.Since(snapshot.RequestedSince) / time.Second))
+	}
 	status.Ports = d.ports(snapshot)
 	status.NotReady = d.notReadyReason(snapshot, status.Ports)
 	status.Ready = status.NotReady == ""

@@ -28,7 +28,7 @@ type Receiver struct {
 	receiving chan struct{}
 
 	mu sync.Mutex
-	// number is that of the last accepted order.
+	// number is that of the last order that was passed on.
 	number   int64
 	accepted int64
 	refused  map[instanceapi.Refusal]int64
@@ -90,8 +90,8 @@ func (r *Receiver) Counts() (accepted int64, refused map[instanceapi.Refusal]int
 
 // Receive calls take with the order of a request and its contents, and returns what it requests, or why it is not
 // accepted. take must not block: it is called in the order of the numbers, so that an older order never takes the
-// place of a newer one.
-func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Order, instanceapi.Contents)) (instanceapi.Requested, instanceapi.Refusal) {
+// place of a newer one. An order that take refuses is used up: it is not accepted later either.
+func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Order, instanceapi.Contents) instanceapi.Refusal) (instanceapi.Requested, instanceapi.Refusal) {
 	order, contents, refusal := r.receive(request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,13 +99,15 @@ func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Order, i
 		// Another order was faster.
 		refusal = instanceapi.Replayed
 	}
+	if refusal == "" {
+		r.number = order.Number
+		refusal = take(order, contents)
+	}
 	if refusal != "" {
 		r.refused[refusal]++
 		return instanceapi.Requested{}, refusal
 	}
 	r.accepted++
-	r.number = order.Number
-	take(order, contents)
 	return order.Requested, ""
 }
 

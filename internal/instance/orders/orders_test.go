@@ -40,8 +40,29 @@ type taken struct {
 }
 
 // takes returns a function that appends what it is given.
-func takes(all *[]taken) func(instanceapi.Order, instanceapi.Contents) {
-	return func(o instanceapi.Order, c instanceapi.Contents) { *all = append(*all, taken{o.Requested, c}) }
+func takes(all *[]taken) func(instanceapi.Order, instanceapi.Contents) instanceapi.Refusal {
+	return func(o instanceapi.Order, c instanceapi.Contents) instanceapi.Refusal {
+		*all = append(*all, taken{o.Requested, c})
+		return ""
+	}
+}
+
+// TestOrderThatIsNotTaken: an order that cannot be carried out is refused and counted, and is not accepted later either.
+func TestOrderThatIsNotTaken(t *testing.T) {
+	r := newReceiver()
+	order := sign(t, nextOrder(r.Describe(), instanceapi.Requested{Load: "r1"}), nil)
+	refuses := func(instanceapi.Order, instanceapi.Contents) instanceapi.Refusal { return instanceapi.MissingFiles }
+	if got, refusal := r.Receive(request(order), refuses); refusal != instanceapi.MissingFiles || got != (instanceapi.Requested{}) {
+		t.Errorf("requested %+v, refused as %q", got, refusal)
+	}
+	var all []taken
+	if _, refusal := r.Receive(request(order), takes(&all)); refusal != instanceapi.Replayed || len(all) > 0 {
+		t.Errorf("when it is sent again, it is refused as %q", refusal)
+	}
+	if _, refusal := r.Receive(request(sign(t, nextOrder(r.Describe(), instanceapi.Requested{Load: "r1"}), nil)), takes(&all)); refusal != "" {
+		t.Errorf("the next order is refused as %s", refusal)
+	}
+	wantCounts(t, r, 1, map[instanceapi.Refusal]int64{instanceapi.MissingFiles: 1, instanceapi.Replayed: 1})
 }
 
 func sign(t *testing.T, order instanceapi.Order, body []byte) instanceapi.SignedOrder {
@@ -303,12 +324,13 @@ func TestNumbersGrow(t *testing.T) {
 	together(orders, func(i int) {
 		next := nextOrder(described, instanceapi.Requested{})
 		next.Number += int64(i)
-		r.Receive(request(sign(t, next, nil)), func(instanceapi.Order, instanceapi.Contents) {
+		r.Receive(request(sign(t, next, nil)), func(instanceapi.Order, instanceapi.Contents) instanceapi.Refusal {
 			// The older an order is, the longer it takes.
 			time.Sleep(time.Duration(orders-i) * 50 * time.Microsecond)
 			mu.Lock()
 			defer mu.Unlock()
 			numbers = append(numbers, next.Number)
+			return ""
 		})
 	})
 	if len(numbers) == 0 || !slices.IsSorted(numbers) || r.Describe().Number != numbers[len(numbers)-1] {

@@ -51,8 +51,8 @@ type Sources struct {
 
 // Supervisor carries out orders, and answers users.
 type Supervisor interface {
-	// Order takes the place of what was requested before. It does not block.
-	Order(order instanceapi.Order, contents instanceapi.Contents)
+	// Order takes the place of what was requested before, or returns why it does not. It does not block.
+	Order(order instanceapi.Order, contents instanceapi.Contents) instanceapi.Refusal
 	// Await returns once what is requested has been carried out, or when ctx is done.
 	Await(ctx context.Context, requested instanceapi.Requested)
 	// ServedConfig and TestConfig answer users.

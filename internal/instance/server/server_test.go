@@ -44,8 +44,9 @@ type supervisor struct {
 }
 
 // Order implements Supervisor.
-func (s *supervisor) Order(order instanceapi.Order, contents instanceapi.Contents) {
+func (s *supervisor) Order(order instanceapi.Order, contents instanceapi.Contents) instanceapi.Refusal {
 	s.ordered, s.contents = append(s.ordered, order.Requested), contents
+	return ""
 }
 
 // Await implements Supervisor.

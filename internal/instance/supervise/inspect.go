@@ -57,7 +57,7 @@ func (s *Supervisor) inspect(ctx context.Context) {
 			s.logged(s.Journal.Forget(revision))
 		}
 	}
-	s.Store.PruneRevisions(append(inUse, s.folders.requested.Test, s.folders.requested.Load)...)
+	s.prune(inUse...)
 }
 
 func (m *mounted) refresh(dir string) {
@@ -96,6 +96,15 @@ func (s *Supervisor) available() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// keep keeps the files of a revision, which may be mounted only for now.
+func (s *Supervisor) keep(revision string) error {
+	if s.Store.Has(revision) {
+		return nil
+	}
+	_, err := s.find(revision)
+	return err
 }
 
 // find returns the user's files of a revision, and keeps them in the store.

@@ -3,6 +3,9 @@ package supervise
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -13,19 +16,49 @@ type order struct {
 	contents instanceapi.Contents
 }
 
-// Order takes the place of what the operator requested before. It is safe for concurrent use.
-func (s *Supervisor) Order(latest instanceapi.Order, contents instanceapi.Contents) {
-	s.ordered.Store(&order{latest, contents})
+// Order takes the place of what the operator requested before. It returns MissingFiles, and changes nothing, if the files of
+// what is requested are neither here nor in contents. It is safe for concurrent use.
+func (s *Supervisor) Order(latest instanceapi.Order, contents instanceapi.Contents) (refusal instanceapi.Refusal) {
 	// The loop may be busy with a load.
 	s.board.post(func(last *Snapshot) *Snapshot {
+		available := withContents(last.Status.Available, contents)
+		for _, revision := range needed(latest.Requested, last.Status.Requested) {
+			if !slices.Contains(available, revision) {
+				refusal = instanceapi.MissingFiles
+				return last
+			}
+		}
+		s.ordered.Store(&order{latest, contents})
 		next := *last
-		next.Status.Requested, next.OrderPending = latest.Requested, true
+		next.request(latest.Requested, time.Now())
+		next.Status.Available, next.OrderPending = available, true
 		return &next
 	})
 	select {
 	case s.wake <- struct{}{}:
 	default: // The loop already has a wake-up pending.
 	}
+	return refusal
+}
+
+// needed returns the revisions whose files an order needs. A test that was requested before need not be possible any more:
+// the operator repeats it until it decides otherwise.
+func needed(latest, before instanceapi.Requested) []string {
+	var revisions []string
+	if latest.Load != "" {
+		revisions = append(revisions, latest.Load)
+	}
+	if test := latest.Test; test != "" && test != latest.Load && test != before.Test {
+		revisions = append(revisions, test)
+	}
+	return revisions
+}
+
+// withContents returns the available revisions, sorted, once the contents of an order have been kept.
+func withContents(available []string, contents instanceapi.Contents) []string {
+	all := slices.AppendSeq(slices.Clone(available), maps.Keys(contents))
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Await returns once what is requested has been carried out, or when ctx is done. It is safe for
@@ -73,8 +106,10 @@ func (s *Supervisor) takeRequest() {
 	latest := s.ordered.Load()
 	if latest == nil {
 		if revision := s.Follow(); revision != "" {
-			s.folders.requested, s.folders.ordered = instanceapi.Requested{Test: revision, Load: revision}, true
-			s.folders.hints = instanceapi.Hints{}
+			if s.atHand(revision) {
+				s.logged(s.keep(revision))
+			}
+			s.request(instanceapi.Requested{Test: revision, Load: revision}, instanceapi.Hints{})
 		}
 		return
 	}
@@ -89,6 +124,33 @@ func (s *Supervisor) takeRequest() {
 			return
 		}
 	}
-	s.folders.requested, s.folders.ordered = latest.Requested, true
-	s.folders.hints = latest.Hints
+	for _, revision := range needed(latest.Requested, s.folders.requested) {
+		if err := s.keep(revision); err != nil {
+			slog.Error("cannot keep a configuration that the operator has requested", "error", err)
+			return
+		}
+	}
+	s.request(latest.Requested, latest.Hints)
+}
+
+// request makes something the current request.
+func (s *Supervisor) request(requested instanceapi.Requested, hints instanceapi.Hints) {
+	s.folders.requested, s.folders.ordered, s.folders.hints = requested, true, hints
+}
+
+// prune removes the files of revisions that are neither in use nor requested. An order that comes meanwhile finds those that
+// are left.
+func (s *Supervisor) prune(inUse ...string) {
+	inUse = append(inUse, s.folders.requested.Test, s.folders.requested.Load)
+	s.board.post(func(last *Snapshot) *Snapshot {
+		next := *last
+		var contents instanceapi.Contents
+		if latest := s.ordered.Load(); latest != nil {
+			// The loop has not taken it yet.
+			inUse, contents = append(inUse, latest.Requested.Test, latest.Requested.Load), latest.contents
+		}
+		s.Store.PruneRevisions(inUse...)
+		next.Status.Available = withContents(s.available(), contents)
+		return &next
+	})
 }

@@ -13,8 +13,9 @@ type Snapshot struct {
 	Status instanceapi.Status
 	// Master is the process ID of nginx; 0 while it does not run.
 	Master int
-	// ServingSince is when the workers began to answer with Status.Serving.
-	ServingSince time.Time
+	// ServingSince is when the workers began to answer with Status.Serving, and RequestedSince is when Status.Requested became
+	// what is requested.
+	ServingSince, RequestedSince time.Time
 	// Generation is the generation that the workers confirmed.
 	Generation int64
 	// OldGenerations is the number of generations of workers that finish their connections.
@@ -67,13 +68,26 @@ func (s *Supervisor) report() {
 			snapshot.ServingSince = s.serving.since
 		}
 	}
-	s.board.post(func(*Snapshot) *Snapshot {
+	requested := snapshot.Status.Requested
+	s.board.post(func(last *Snapshot) *Snapshot {
 		if latest := s.ordered.Load(); latest != nil {
 			// The loop has not taken it yet.
-			snapshot.Status.Requested, snapshot.OrderPending = latest.Requested, true
+			requested, snapshot.OrderPending = latest.Requested, true
+			snapshot.Status.Available = withContents(snapshot.Status.Available, latest.contents)
 		}
+		if last != nil {
+			snapshot.Status.Requested, snapshot.RequestedSince = last.Status.Requested, last.RequestedSince
+		}
+		snapshot.request(requested, time.Now())
 		return snapshot
 	})
+}
+
+// request records what is requested from a time on, unless it was requested before.
+func (s *Snapshot) request(requested instanceapi.Requested, now time.Time) {
+	if s.Status.Requested != requested || s.RequestedSince.IsZero() {
+		s.Status.Requested, s.RequestedSince = requested, now
+	}
 }
 
 // waiting returns why nothing is served.

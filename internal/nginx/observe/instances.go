@@ -85,8 +85,8 @@ type answer struct {
 	silentSince time.Time
 }
 
-// statusAt returns the answer at a later time: how old the instance is and how long it has served is all that changes
-// while nothing happens.
+// statusAt returns the answer at a later time: how old the instance is, and for how long it has served and been requested
+// what it is, is all that changes while nothing happens.
 func (a answer) statusAt(now time.Time) *instanceapi.Status {
 	later := now.Sub(a.at)
 	if a.status == nil || later <= 0 {
@@ -95,6 +95,9 @@ func (a answer) statusAt(now time.Time) *instanceapi.Status {
 	status := *a.status
 	if status.ServingSeconds != nil {
 		status.ServingSeconds = new(*status.ServingSeconds + int64(later/time.Second))
+	}
+	if status.RequestedSeconds != nil {
+		status.RequestedSeconds = new(*status.RequestedSeconds + int64(later/time.Second))
 	}
 	if status.Orders != nil {
 		orders := *status.Orders

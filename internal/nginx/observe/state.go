@@ -4,6 +4,7 @@ package observe
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -72,6 +73,11 @@ const (
 	// AnswersTooLarge: the answers of all pods of the namespace take more than their part of the operator's memory.
 	AnswersTooLarge OrderFailure = "AnswersTooLarge"
 )
+
+// refused reports whether the pod answered that it does not accept the order.
+func (f OrderFailure) refused() bool {
+	return slices.Contains(instanceapi.Refusals, instanceapi.Refusal(f))
+}
 
 // maxRowGap is the maximum time between two failures of a row. Attempts follow within silentRetryMax, or the wait between
 // passes, and the time until a request fails.

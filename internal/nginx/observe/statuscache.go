@@ -43,7 +43,7 @@ type instance struct {
 	// call is the query in flight; nil if there is none.
 	call *call
 	// missed are the orders that the instance did not take, although it answers queries; zero: it takes them. unanswered is
-	// the number of the last one.
+	// the number of the last one that it did not refuse.
 	missed     Failures
 	unanswered int64
 }
@@ -324,7 +324,9 @@ func (i *instances) miss(key types.NamespacedName, uid types.UID, number int64, 
 	now := i.now()
 	known.unread, known.until = false, now
 	known.missed.add(now, why)
-	known.unanswered = max(known.unanswered, number)
+	if !why.refused() {
+		known.unanswered = max(known.unanswered, number)
+	}
 }
 
 // await waits for calls, at most for the wait of a pass.

@@ -218,6 +218,11 @@ func TestUnanswered(t *testing.T) {
 		failures.Order = OrderUnanswered
 		return failures
 	}
+	refusal := func(at int64) Failures {
+		failures := silence(at, at)
+		failures.Order = OrderFailure(instanceapi.MissingFiles)
+		return failures
+	}
 	for _, step := range []struct {
 		at   int64
 		what string
@@ -229,6 +234,9 @@ func TestUnanswered(t *testing.T) {
 		{1031, "it does so again", missed(9), row(1001, 1031)},
 		{1033, "nothing is tried", func() {}, row(1001, 1031)},
 		{1040, "only the answer was lost", func() { status.Orders = &instanceapi.Orders{Number: 9}; i.miss(key, uid, 9, OrderUnanswered) }, Failures{}},
+		{1040, "it refuses an order", func() { i.miss(key, uid, 9, OrderFailure(instanceapi.MissingFiles)) }, refusal(1040)},
+		{1040, "which a query does not change", func() {}, refusal(1040)},
+		{1040, "it takes one", func() { i.take(key, uid, &status) }, Failures{}},
 		{1041, "an order cannot be sent", missed(0), row(1041, 1041)},
 		{5000, "much later it does not answer one", missed(10), row(5000, 5000)},
 		{5001, "it answers one", func() { i.take(key, uid, &status) }, Failures{}},

@@ -80,7 +80,7 @@ func (l *Pipeline) sendOrders(ctx context.Context, key types.NamespacedName, all
 
 func byLastFailure(a, b revision.Order) int { return a.LastFailure.Compare(b.LastFailure) }
 
-var errIgnored = errors.New("it answered, and its status does not show the order")
+var errIgnored = errors.New("it answered, and its status does not show the order or its files")
 
 // orderFailure returns why a pod did not carry out an order.
 func orderFailure(err error) observe.OrderFailure {
@@ -94,11 +94,17 @@ func orderFailure(err error) observe.OrderFailure {
 	return observe.OrderUnanswered
 }
 
+// accepted reports whether an instance has taken over what it was requested, with the files.
+func accepted(status *instanceapi.Status, requested instanceapi.Requested) bool {
+	load := requested.Load
+	return status.Requested == requested && (load == "" || status.Orders == nil || status.HasFiles(load))
+}
+
 // sendOrder sends an order, and takes over the answer.
 func (l *Pipeline) sendOrder(ctx context.Context, key types.NamespacedName, order *revision.Order, number int64, signed instanceapi.SignedOrder) {
 	uid := types.UID(order.Receiver.PodUID)
 	status, err := l.SendOrder(ctx, order.PodIP, signed)
-	if err == nil && status.Requested != order.Requested {
+	if err == nil && !accepted(&status, order.Requested) {
 		err = errIgnored
 	}
 	ordersSent.WithLabelValues(orderResult(err)).Inc()
@@ -109,7 +115,10 @@ func (l *Pipeline) sendOrder(ctx context.Context, key types.NamespacedName, orde
 		log.FromContext(ctx).Info("a pod did not carry out an order", "pod", order.Pod, "reason", err.Error())
 	}
 	// Without an answer the application is queued again anyway, with growing pauses.
-	if l.orders.end(key, order.Receiver.PodUID, err == nil) {
+	refused := &instanceapi.RefusedError{}
+	if l.orders.end(key, order.Receiver.PodUID, err == nil) || order.LastFailure.IsZero() && errors.As(err, &refused) {
+		// What the operator knew of a pod that refuses an order was wrong: its process or its files are others by now. The
+		// next pass queries it, and repeats the order once without a pause.
 		l.enqueue(key)
 	}
 }

@@ -177,8 +177,8 @@ func TestSigner(t *testing.T) {
 	}
 }
 
-// TestFailedOrder: orders without an answer are left to the requeue of the application, so that a pod that refuses them
-// costs no endless loop. An answer of another pod is news.
+// TestFailedOrder: orders without an answer are left to the requeue of the application, and so are those that a pod refuses
+// again, so that it costs no endless loop. The first refusal and an answer of another pod are news.
 func TestFailedOrder(t *testing.T) {
 	key := newKey(t)
 	failed := errors.New("connection refused")
@@ -187,7 +187,7 @@ func TestFailedOrder(t *testing.T) {
 		queued bool
 	}{
 		"none answers":           {map[string]error{"a": failed, "b": failed}, false},
-		"one refuses":            {map[string]error{"a": &instanceapi.RefusedError{Refusal: instanceapi.Replayed}}, false},
+		"one refuses":            {map[string]error{"a": &instanceapi.RefusedError{Refusal: instanceapi.MissingFiles}}, true},
 		"one of two answers":     {map[string]error{"a": nil, "b": failed}, true},
 		"the other one, as well": {map[string]error{"a": failed, "b": nil}, true},
 	} {
@@ -205,16 +205,39 @@ func TestFailedOrder(t *testing.T) {
 	}
 }
 
+// TestRefusedAgain: a pod that refuses two orders in a row is left to the requeue.
+func TestRefusedAgain(t *testing.T) {
+	key := newKey(t)
+	s := newSender(key)
+	s.answer = func() error { return &instanceapi.RefusedError{Refusal: instanceapi.MissingFiles} }
+	order := orderFor("a", keyID(key))
+	order.LastFailure = time.Now()
+	if _, err := s.Pipeline.orders.begin(web, &order); err != nil {
+		t.Fatal(err)
+	}
+	s.sendOrder(t.Context(), web, &order, 1000, instanceapi.SignedOrder{})
+	if len(s.queued) > 0 {
+		t.Error("the application is queued at once")
+	}
+}
+
 // TestIgnoredOrder: a pod that answers, and whose status does not show the order, is left to the requeue as well: it
 // would be ordered again at once, for ever.
 func TestIgnoredOrder(t *testing.T) {
 	key := newKey(t)
-	s := newSender(key)
-	s.status = instanceapi.Status{}
-	s.begin(t, "a")
-	s.sendOrder(t.Context(), web, new(orderFor("a", keyID(key))), 1000, instanceapi.SignedOrder{})
-	if len(s.queued) > 0 {
-		t.Error("the application is queued at once")
+	order := orderFor("a", keyID(key))
+	order.Requested = instanceapi.Requested{Load: "r1"}
+	for name, status := range map[string]instanceapi.Status{
+		"without the order": {},
+		"without its files": {Requested: order.Requested, Orders: &instanceapi.Orders{}, Serving: "r0", Available: []string{"r0"}},
+	} {
+		s := newSender(key)
+		s.status = status
+		s.begin(t, "a")
+		s.sendOrder(t.Context(), web, &order, 1000, instanceapi.SignedOrder{})
+		if len(s.queued) > 0 {
+			t.Errorf("%s: the application is queued at once", name)
+		}
 	}
 }
 

@@ -70,7 +70,7 @@ type Order struct {
 	Receiver  instanceapi.Orders
 	Requested instanceapi.Requested
 	Hints     instanceapi.Hints
-	// Contents are the files that the instance does not have.
+	// Contents are the files that the instance may not have.
 	Contents instanceapi.Contents
 	// LastFailure is when the pod did not carry out its last order; zero: it did, or had none.
 	LastFailure time.Time
@@ -90,19 +90,20 @@ func (p *progress) orders() []Order {
 		receiver.Application, receiver.PodUID = p.application(), string(pod.UID)
 		orders = append(orders, Order{
 			Pod: pod.Name, PodIP: pod.Status.PodIP, Receiver: receiver,
-			Requested: requested, Hints: p.Rollout.Hints[pod.Name], Contents: p.missing(status, requested),
+			Requested: requested, Hints: p.Rollout.Hints[pod.Name], Contents: p.contents(pod.Name, requested),
 			LastFailure: p.State.Unreachable[pod.Name].Last,
 		})
 	}
 	return orders
 }
 
-// missing returns the files of what is requested that an instance does not have.
-func (p *progress) missing(status *instanceapi.Status, requested instanceapi.Requested) instanceapi.Contents {
+// contents returns the files of what is requested, except for those that the instance of a pod certainly has.
+func (p *progress) contents(pod string, requested instanceapi.Requested) instanceapi.Contents {
 	var contents instanceapi.Contents
+	lacking := p.State.Unreachable[pod].Order == observe.OrderFailure(instanceapi.MissingFiles)
 	for _, config := range []nginxconf.Config{p.selection.Run.Config.Config, p.Stable} {
-		known := slices.Contains(status.Available, config.Revision)
-		if known || config.Revision != requested.Test && config.Revision != requested.Load {
+		kept := !lacking && keeps(p.State.Instances[pod], config.Revision)
+		if kept || config.Revision != requested.Test && config.Revision != requested.Load {
 			continue
 		}
 		if contents == nil {
@@ -111,6 +112,13 @@ func (p *progress) missing(status *instanceapi.Status, requested instanceapi.Req
 		contents[config.Revision] = config.Files
 	}
 	return contents
+}
+
+// keeps reports whether an instance has the files of a revision and keeps them. It can drop others, for example when the
+// kubelet delivers another stable configuration, of which nothing reports: its status may be a minute old.
+func keeps(status *instanceapi.Status, revision string) bool {
+	return slices.Contains(status.Available, revision) &&
+		slices.Contains([]string{status.Serving, status.Requested.Test, status.Requested.Load}, revision)
 }
 
 // PodAnnotations are the annotations to write to a pod.

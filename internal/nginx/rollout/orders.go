@@ -5,7 +5,7 @@ import "example.com/nginx-operator/internal/instanceapi"
 // test orders every pod to test the requested configuration.
 func (d *Decision) test(in Input) {
 	for _, p := range in.Pods {
-		if p.Status != nil && p.requested().Test != in.Requested && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
+		if p.Status != nil && p.ordered().Test != in.Requested && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
 			d.Orders[p.Name] = instanceapi.Requested{Test: in.Requested}
 		}
 	}
@@ -22,20 +22,20 @@ func (p Pod) startsWith(revision string) bool {
 // pods continue to test.
 func (d *Decision) goBack(in Input) {
 	for _, p := range in.Pods {
-		want := p.requested()
+		want := p.ordered()
 		if in.Stable != "" && in.Stable != in.Requested && (p.servesUnrequested(in.Stable) || p.orderedToLoad(in.Requested)) {
 			want.Load = in.Stable
 		}
 		if p.verdict(in.Requested) == "" && !p.startsWith(in.Requested) {
 			want.Test = in.Requested
 		}
-		d.order(p, want)
+		d.order(p, p.ordered(), want)
 	}
 }
 
 // order orders a pod what it was not ordered yet.
-func (d *Decision) order(p Pod, want instanceapi.Requested) {
-	if p.Status != nil && want != p.requested() {
+func (d *Decision) order(p Pod, before, want instanceapi.Requested) {
+	if p.Status != nil && want != before {
 		d.Orders[p.Name] = want
 	}
 }
@@ -45,8 +45,27 @@ func (p Pod) servesUnrequested(revision string) bool {
 	return p.Status != nil && p.Status.Serving != "" && p.Status.Serving != revision
 }
 
-// orderedToLoad reports whether the pod was ordered to load a revision.
-func (p Pod) orderedToLoad(revision string) bool { return p.requested().Load == revision }
+// orderedToLoad reports whether the pod was ordered to load a revision, and has its files.
+func (p Pod) orderedToLoad(revision string) bool { return p.ordered().Load == revision }
+
+// ordered returns what the pod was ordered last and can carry out. The order of a revision whose files it does not have is
+// repeated with the files: it would wait for them, and all others with it.
+func (p Pod) ordered() instanceapi.Requested {
+	requested := p.requested()
+	if !p.hasFiles(requested.Test) {
+		requested.Test = ""
+	}
+	if !p.hasFiles(requested.Load) {
+		requested.Load = ""
+	}
+	return requested
+}
+
+// hasFiles reports whether the pod has the files of a revision. Pods of releases before 0.5 wait for the kubelet to deliver
+// them.
+func (p Pod) hasFiles(revision string) bool {
+	return p.Status == nil || p.Status.Orders == nil || p.Status.HasFiles(revision)
+}
 
 // load orders the canary, or the next wave, to load the requested configuration. Pods of an old template decide nothing
 // while those of the newest one do. They load it when all of them accept it: they are alike, and serve alike.
@@ -62,7 +81,7 @@ func (d *Decision) load(in Input) {
 			continue
 		}
 		d.Orders[p.Name] = instanceapi.Requested{Test: in.Requested, Load: in.Requested}
-		if !p.Unreachable {
+		if p.counts(in.Requested) {
 			allowed--
 		}
 	}
@@ -84,7 +103,7 @@ func (d *Decision) allowed(in Input) int {
 		wave = max(leastWave, (len(in.Pods)+3)/4)
 	}
 	for _, p := range in.Pods {
-		if p.Status != nil && !p.Unreachable && p.orderedToLoad(in.Requested) && !p.serves(in.Requested) {
+		if p.counts(in.Requested) && p.orderedToLoad(in.Requested) && !p.serves(in.Requested) {
 			wave--
 		}
 	}
@@ -92,7 +111,7 @@ func (d *Decision) allowed(in Input) int {
 }
 
 func (p Pod) canLoad(revision string) bool {
-	return p.Status != nil && !p.serves(revision) && !p.orderedToLoad(revision) &&
+	return p.Status != nil && !p.serves(revision) && !p.orderedToLoad(revision) && !p.overdue(revision) &&
 		p.verdict(revision) != instanceapi.Failed && !p.startsWith(revision)
 }
 
@@ -126,7 +145,7 @@ func (d *Decision) forget(in Input) {
 			want.Load = in.Requested
 		}
 		if p.serves(in.Requested) {
-			d.order(p, want)
+			d.order(p, p.requested(), want)
 		}
 	}
 }

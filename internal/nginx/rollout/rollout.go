@@ -122,6 +122,9 @@ type Decision struct {
 	Accepted, Serving, Pods int
 	// Unreachable are the names of the pods that should answer and do not.
 	Unreachable []string
+	// Overdue are the names of the pods that have accepted an order long ago, and have neither carried it out nor refused the
+	// configuration. The others do not wait for them.
+	Overdue []string
 	// AnalyzeAgain are the canaries to compare with the others, Served the time that they have served; empty if there
 	// are none.
 	AnalyzeAgain []string
@@ -265,6 +268,9 @@ func count(in Input) Decision {
 		}
 		if p.verdict(in.Requested) == instanceapi.Passed {
 			d.Accepted++
+		}
+		if p.overdue(in.Requested) {
+			d.Overdue = append(d.Overdue, p.Name)
 		}
 	}
 	return d

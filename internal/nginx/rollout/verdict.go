@@ -86,7 +86,7 @@ func ofAll(pods []Pod, revision string) (instanceapi.Verdict, []instanceapi.Prob
 			passed++
 		default:
 			// A pod that neither serves nor answers delays nothing: it is starting or lost.
-			open = open || (p.Ready || p.Status != nil) && !p.Unreachable
+			open = open || p.Ready && p.Status == nil && !p.Unreachable || p.counts(revision)
 		}
 	}
 	if open || passed == 0 {

@@ -323,6 +323,8 @@ func TestConditions(t *testing.T) {
 			in.Failed, in.AwaitingDeletion = []owned.Key{{Kind: "Service", Name: "web"}}, "Service web is being deleted"
 		}, "UpToDate", no, v1alpha2.ReasonWaitingForDeletion, "Service web is being deleted"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
+		{"a pod does not carry out its order", decided(rollout.Loading, 1, func(d *rollout.Decision) { d.Overdue = []string{"web-1"} }),
+			"UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1; pod web-1 accepted the order minutes ago and did not carry it out"},
 		{"the configuration may be taken back", servedOnProbation, "UpToDate", no, v1alpha2.ReasonConfigLoading, "Every pod serves configuration r1; the change is complete in at most 5 seconds"},
 		{"a new template's configuration may be taken back", func(in *Input) {
 			servedOnProbation(in)
@@ -359,6 +361,8 @@ func TestConditions(t *testing.T) {
 			"The instance manager of pod web-1 gets no orders, because the operator has no key to sign them"},
 		{"a pod refuses orders", takesNoOrders("BadBody", "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
 			"The instance manager of pod web-1 refuses orders (BadBody): the operator tries again"},
+		{"a pod keeps no files", takesNoOrders("MissingFiles", "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The instance manager of pod web-1 refuses orders, because it does not keep the files that come with them"},
 		{"a pod ignores orders", takesNoOrders(observe.OrderIgnored, "web-1"), "ConfigValid", unknown, v1alpha2.ReasonConfigPending,
 			"The instance manager of pod web-1 accepts orders and does not carry them out: read the log of pod web-1"},
 		{"one pod is silent, and another one answers no orders", func(in *Input) {

@@ -50,6 +50,8 @@ func (v *view) orderFailure(why observe.OrderFailure, pods []string) string {
 	case observe.OrderFailure(instanceapi.UnknownKey), observe.OrderFailure(instanceapi.BadSignature), observe.OrderFailure(instanceapi.Foreign):
 		return fmt.Sprintf("%s %s orders (%s) until the kubelet delivers the current ConfigMap %s, which can take two minutes; if it takes longer, delete %s",
 			managers, verb("refuses", "refuse"), why, naming.ConfigMapNext(v.in.Nginx.Name), names)
+	case observe.OrderFailure(instanceapi.MissingFiles):
+		return fmt.Sprintf("%s %s orders, because %s not keep the files that come with them: read the log of %s", managers, verb("refuses", "refuse"), verb("it does", "they do"), names)
 	case observe.OrderUnsigned:
 		return fmt.Sprintf("%s %s no orders, because the operator has no key to sign them: its log names the Secret", managers, verb("gets", "get"))
 	}

@@ -232,7 +232,16 @@ func instancesUnreachable(v *view) *verdict {
 
 func configLoading(v *view) *verdict {
 	return falseVerdict(v1alpha2.ReasonConfigLoading,
-		fmt.Sprintf("%d of %d pods serve configuration %s", v.rollout.Serving, v.replicas, v.revision))
+		fmt.Sprintf("%d of %d pods serve configuration %s%s", v.rollout.Serving, v.replicas, v.revision, v.overdue()))
+}
+
+// overdue names the pods that have accepted an order long ago and have not carried it out; empty if there are none.
+func (v *view) overdue() string {
+	if len(v.rollout.Overdue) == 0 {
+		return ""
+	}
+	names := podNames(v.rollout.Overdue)
+	return fmt.Sprintf("; %s accepted the order minutes ago and did not carry it out, so the others do not wait: read the log of %s", names, names)
 }
 
 func (v *view) workload() *observe.Workload { return v.in.State.Workload() }

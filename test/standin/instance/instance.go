@@ -295,12 +295,23 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take takes over what an order requests.
-func (i *Instance) take(order instanceapi.Order, contents instanceapi.Contents) {
+// take takes over what an order requests. Before each order, the instance has dropped all files that it need not keep, and
+// the kubelet has not delivered those that are mounted: Available promises less than it shows.
+func (i *Instance) take(order instanceapi.Order, contents instanceapi.Contents) instanceapi.Refusal {
+	maps.DeleteFunc(i.ordered, func(revision string, _ content) bool {
+		return revision != i.serving && revision != i.requested.Test && revision != i.requested.Load
+	})
+	has := func(revision string) bool {
+		return revision == "" || revision == i.serving || contents[revision] != nil || i.ordered[revision].revision != ""
+	}
+	if latest := order.Requested; !has(latest.Load) || latest.Test != i.requested.Test && !has(latest.Test) {
+		return instanceapi.MissingFiles
+	}
 	i.requested, i.hints = order.Requested, order.Hints
 	for revision, files := range contents {
 		i.ordered[revision] = contentOf(files)
 	}
+	return ""
 }
 
 func (i *Instance) status(ctx context.Context, pod *corev1.Pod) instanceapi.Status {
@@ -348,6 +359,11 @@ func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) in
 	}
 	i.reconsider()
 	known := append(slices.Collect(maps.Values(i.ordered)), stable, next)
+	for _, c := range known {
+		if c.revision != "" && (c.revision == requested.Test || c.revision == requested.Load) {
+			i.ordered[c.revision] = c
+		}
+	}
 	i.test(requested.Test, known)
 	i.load(requested.Load, known)
 	status := instanceapi.Status{

@@ -90,7 +90,7 @@ func loading(t *testing.T, text string) *Instance {
 		t.Fatal(err)
 	}
 	revision := nginxconf.Revision(next.Data)
-	if _, err := order(t, i, instanceapi.Requested{Test: revision, Load: revision}, nil); err != nil {
+	if _, err := order(t, i, instanceapi.Requested{Test: revision, Load: revision}, instanceapi.Contents{revision: next.Data}); err != nil {
 		t.Fatal(err)
 	}
 	return i
@@ -116,7 +116,10 @@ func TestOrders(t *testing.T) {
 	}
 	last := status.Orders.Number
 	back := instanceapi.Requested{Test: revision, Load: nginxconf.Revision(stable.Data)}
-	if status, err := order(t, i, back, nil); err != nil || status.Serving != back.Load || status.Orders.Number <= last {
+	if _, err := order(t, i, back, nil); !errors.As(err, &refused) || refused.Refusal != instanceapi.MissingFiles {
+		t.Errorf("without the files: %v", err)
+	}
+	if status, err := order(t, i, back, instanceapi.Contents{back.Load: stable.Data}); err != nil || status.Serving != back.Load || status.Orders.Number <= last {
 		t.Errorf("status %+v (%v)", status, err)
 	}
 }

@@ -122,7 +122,10 @@ func (t *target) sends(o instanceapi.SignedOrder) bool {
 	r := httptest.NewRequestWithContext(t.ctx, http.MethodPost, instanceapi.PathOrders, bytes.NewReader(o.Body))
 	r.Header.Set(instanceapi.HeaderOrder, o.Order)
 	r.Header.Set(instanceapi.HeaderSignature, o.Signature)
-	_, refusal := t.Receive(r, func(o instanceapi.Order, _ instanceapi.Contents) { t.requested = o.Requested })
+	_, refusal := t.Receive(r, func(o instanceapi.Order, _ instanceapi.Contents) instanceapi.Refusal {
+		t.requested = o.Requested
+		return ""
+	})
 	return refusal == ""
 }
 

@@ -36,7 +36,7 @@ func newOrderedInstance() *orderedInstance {
 
 func (i *orderedInstance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
-		if _, refusal := i.receiver.Receive(r, func(instanceapi.Order, instanceapi.Contents) {}); refusal != "" {
+		if _, refusal := i.receiver.Receive(r, func(instanceapi.Order, instanceapi.Contents) instanceapi.Refusal { return "" }); refusal != "" {
 			http.Error(w, string(refusal), refusal.Code())
 			return
 		}
