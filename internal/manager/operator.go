@@ -34,6 +34,7 @@ import (
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
+	"example.com/nginx-operator/internal/kube/workers"
 	"example.com/nginx-operator/internal/nginx/conversion"
 )
 
@@ -76,6 +77,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	// The API server's own priority and fairness is the limit, not the client's rate limiter.
 	config.QPS, config.Burst = -1, 0
 	config.Wrap(kubeapply.NewTransport)
+	config.Wrap(workers.NewTransport)
 	certificates := newCertificates(options)
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)

@@ -3,29 +3,16 @@ package pipeline
 import (
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/nginx-operator/internal/kube/workers"
 )
 
-// passTimeout bounds one pass, so that a request that hangs does not block a worker forever.
-const passTimeout = time.Minute
-
-// The retry after a failed pass starts at retryFirst and doubles up to retryMost. The end of its cause (a quota, a
-// webhook) may emit no event, and a user who removed the cause must not wait long.
-const (
-	retryFirst = 5 * time.Millisecond
-	retryMost  = time.Minute
-)
-
-// ControllerOptions returns the options of a controller whose passes the pipeline makes.
+// ControllerOptions returns the options of a controller whose passes the pipeline makes. Its retries are frequent: the
+// end of a cause (a quota, a webhook) may emit no event, and a user who removed the cause must not wait long.
 func ControllerOptions(concurrency int) controller.Options {
-	return controller.Options{
-		MaxConcurrentReconciles: concurrency,
-		ReconciliationTimeout:   passTimeout,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
-	}
+	return workers.Options(concurrency, workers.Retry{First: 5 * time.Millisecond, Most: time.Minute})
 }
 
 // Requeue is the result of a pass: an error has a back-off of its own.

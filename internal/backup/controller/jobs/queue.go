@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
@@ -23,6 +24,9 @@ import (
 // Queue bounds how many jobs of all kinds run at a time: hundreds of applications may change within
 // the same second. Objects that find no room wait, and are enqueued when a job has ended.
 //
+// A namespace gets another job only while it has fewer than there is room for, as it gets workers (kube/workers). So
+// the jobs of one namespace take at most half of the room, however long they run.
+//
 // The queue is in memory, since a restarted operator reconciles every object anyway.
 type Queue struct {
 	jobs  client.Reader
@@ -35,8 +39,8 @@ type Queue struct {
 	waiting []Waiter
 	// lowPriority holds the waiting objects that let all others go first.
 	lowPriority map[Waiter]bool
-	// starting is the number of jobs that are being created.
-	starting int
+	// starting counts the jobs of each namespace that are being created.
+	starting map[string]int
 }
 
 // Waiter is an object that waits for a job.
@@ -48,7 +52,7 @@ type Waiter struct {
 // NewQueue returns a queue that runs at most limit jobs at a time. jobs is the cache with all of
 // them.
 func NewQueue(jobs client.Reader, limit int, clock clock.PassiveClock) *Queue {
-	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, lowPriority: map[Waiter]bool{}}
+	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, lowPriority: map[Waiter]bool{}, starting: map[string]int{}}
 }
 
 // maxWoken bounds the woken objects of a kind that its controller has not taken yet.
@@ -81,7 +85,9 @@ func (q *Queue) startWithPriority(ctx context.Context, object Waiter, low bool, 
 	}
 	err = create()
 	q.mu.Lock()
-	q.starting--
+	if q.starting[object.Namespace]--; q.starting[object.Namespace] == 0 {
+		delete(q.starting, object.Namespace)
+	}
 	q.mu.Unlock()
 	if err != nil {
 		// The job was not created, so there is room for another one.
@@ -103,13 +109,13 @@ func (q *Queue) reserve(ctx context.Context, object Waiter, low bool) bool {
 	if q.waitIfFull(ctx, object, low) {
 		return false
 	}
-	q.starting++
+	q.starting[object.Namespace]++
 	q.drop(object)
 	return true
 }
 
 func (q *Queue) waitIfFull(ctx context.Context, object Waiter, low bool) bool {
-	if q.free(q.active(ctx)) > 0 {
+	if active := q.active(ctx); active[object.Namespace] < q.free(active) {
 		return false
 	}
 	if !slices.Contains(q.waiting, object) {
@@ -120,14 +126,14 @@ func (q *Queue) waitIfFull(ctx context.Context, object Waiter, low bool) bool {
 }
 
 func (q *Queue) free(active map[string]int) int {
-	free := q.limit - q.starting
+	free := q.limit
 	for _, n := range active {
 		free -= n
 	}
 	return free
 }
 
-// active counts the running jobs of each namespace. Jobs whose pods cannot start do not count: they
+// active counts the jobs of each namespace that run or are being created. Jobs whose pods cannot start do not count: they
 // must not block all others.
 func (q *Queue) active(ctx context.Context) map[string]int {
 	list := &batchv1.JobList{}
@@ -136,7 +142,7 @@ func (q *Queue) active(ctx context.Context) map[string]int {
 		log.FromContext(ctx).Error(err, "cannot count the jobs")
 		return map[string]int{"": q.limit}
 	}
-	active, now := map[string]int{}, q.clock.Now()
+	active, now := maps.Clone(q.starting), q.clock.Now()
 	for i := range list.Items {
 		if progress.Busy(&list.Items[i], now) {
 			active[list.Items[i].Namespace]++
@@ -174,15 +180,18 @@ func (q *Queue) popNext(ctx context.Context) []Waiter {
 	}
 	active := q.active(ctx)
 	var woken []Waiter
-	for free := q.free(active); free > 0 && len(q.waiting) > 0; free-- {
-		first := slices.MinFunc(q.waiting, func(a, b Waiter) int {
+	for free := q.free(active); ; free-- {
+		fit := slices.DeleteFunc(slices.Clone(q.waiting), func(w Waiter) bool { return active[w.Namespace] >= free })
+		if len(fit) == 0 {
+			return woken
+		}
+		first := slices.MinFunc(fit, func(a, b Waiter) int {
 			return cmp.Or(q.priority(a)-q.priority(b), active[a.Namespace]-active[b.Namespace])
 		})
 		woken = append(woken, first)
 		active[first.Namespace]++
 		q.drop(first)
 	}
-	return woken
 }
 
 func (q *Queue) priority(object Waiter) int {

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,5 +48,38 @@ func TestQueueFull(t *testing.T) {
 	}
 	if q.EnqueueIfFull(t.Context(), waiting) {
 		t.Error("there is no room, and no job")
+	}
+}
+
+// TestOneNamespace: the jobs of one namespace, which may never end, leave room for those of others.
+func TestOneNamespace(t *testing.T) {
+	now := time.Now()
+	jobs := fake.NewClientBuilder().Build()
+	q := NewQueue(jobs, 10, clocktesting.NewFakePassiveClock(now))
+	q.Source("NginxBackup")
+	start := func(namespace string) int {
+		started := 0
+		for i := range 20 {
+			object := Waiter{"NginxBackup", types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("data-", i)}}
+			ok, err := q.StartOrEnqueue(t.Context(), object, func() error {
+				return jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+					Namespace: namespace, Name: object.Name, CreationTimestamp: metav1.NewTime(now), Labels: map[string]string{job.LabelTask: string(job.Create)},
+				}})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				started++
+			}
+		}
+		return started
+	}
+	if got := []int{start("busy"), start("busier"), start("shop")}; !slices.Equal(got, []int{5, 3, 1}) {
+		t.Errorf("the namespaces have %v jobs", got)
+	}
+	q.WakeNext(t.Context())
+	if n := len(q.wake["NginxBackup"]); n != 0 {
+		t.Errorf("%d were woken into the room that is left for a fourth namespace", n)
 	}
 }
