@@ -102,7 +102,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	return inEnvironment(ctx, o.keep, o.install, func(ctx context.Context, h *environment) error {
 		return o.perform(ctx, h, images, func(ctx context.Context, stage *suite.Stage) error {
 			return o.runSuite(ctx, out, &suite.Suite{
-				Stage: stage, Fixture: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Part: part,
+				Stage: stage, Fixture: object, Random: o.random, Parallel: o.parallel, Only: o.only, Each: o.each, Sample: o.sample, Part: part,
 				RealSample: o.realSample, Seed: o.seed, Silence: o.silence, Progress: progress,
 			}, journeys)
 		})

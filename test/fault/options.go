@@ -20,6 +20,7 @@ type options struct {
 	fixture  string
 	replay   string
 	only     []string
+	each     int
 	sample   float64
 	part     string
 	seed     uint64
@@ -57,6 +58,7 @@ func newFlags(o *options) *pflag.FlagSet {
 	flags.StringVar(&o.fixture, "fixture", "", "file with an object whose fields are changed (default: the embedded one)")
 	flags.StringVar(&o.replay, "case", "", "run only the case with this name")
 	flags.StringSliceVar(&o.only, "only", nil, "run only the cases whose names begin with one of these")
+	flags.IntVar(&o.each, "each", 0, "maximum number of cases of each kind, of twice as many journeys; the other journeys run once, undisturbed; 0: no limit")
 	flags.Float64Var(&o.sample, "sample", 1, "share of the cases to run, from 0 to 1")
 	flags.StringVar(&o.part, "part", "", "run one of several parts of the cases, such as 3/10; runs on other days or machines take the others")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the random selection of cases")

@@ -10,7 +10,7 @@ import (
 
 // ofRuns are the flags that select cases and set how they are run. All other flags describe the
 // operator under test.
-var ofRuns = []string{"only", "sample", "part", "seed", "parallel", "budget", "silence", "real-sample", "real-parallel"}
+var ofRuns = []string{"only", "each", "sample", "part", "seed", "parallel", "budget", "silence", "real-sample", "real-parallel"}
 
 // remember keeps the flags that a replay needs: those that were given, except the paths that make
 // passes by default.

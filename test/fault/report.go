@@ -41,8 +41,17 @@ func (o *options) print(out io.Writer, report *suite.Report, took time.Duration)
 	switch {
 	case len(failed) > 0:
 		return fmt.Errorf("%d cases failed: %s", len(failed), strings.Join(failed, ", "))
+	case o.each > 0 && len(o.only) == 0 && o.images != "" && len(missing(report)) > 0:
+		return fmt.Errorf("no case of these kinds was run: %s", strings.Join(missing(report), ", "))
 	case !ran:
 		return errors.New("no case was run: no name matches, none was selected, or the time was up")
 	}
 	return nil
+}
+
+// missing returns the kinds of which no case was run.
+func missing(report *suite.Report) []string {
+	return slices.DeleteFunc(suite.Kinds(), func(kind string) bool {
+		return slices.ContainsFunc(report.Tallies, func(t *suite.Tally) bool { return t.Kind == kind && t.Ran > 0 })
+	})
 }

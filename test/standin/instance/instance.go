@@ -24,6 +24,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -250,10 +251,13 @@ func (i *Instance) volume(ctx context.Context, name string) content {
 	return contentOf(cm.Data)
 }
 
+// comment matches a comment of nginx. A comment decides no fate: the operator explains its templates in comments.
+var comment = regexp.MustCompile(`(?m)(^|\s)#.*$`)
+
 func contentOf(files map[string]string) content {
 	var text strings.Builder
 	for _, file := range files {
-		text.WriteString(file)
+		text.WriteString(comment.ReplaceAllString(file, ""))
 	}
 	return content{nginxconf.Revision(files), text.String()}
 }

@@ -3,7 +3,11 @@ package instance
 import (
 	"crypto/ed25519"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/test/testenv"
 )
 
 // TestRollsBack: the text of a configuration decides how its load ends.
@@ -35,6 +40,29 @@ func TestRollsBack(t *testing.T) {
 				t.Errorf("in the end it says %+v", got)
 			}
 		})
+	}
+}
+
+// TestGeneratedConfigurationsHaveNoFate: no word in a configuration that the operator generates decides its fate.
+func TestGeneratedConfigurationsHaveNoFate(t *testing.T) {
+	files := map[string]string{}
+	folder := filepath.Join(testenv.Root(), "internal/cache/cacheconf/testdata")
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		files[path] = string(text)
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files in %s: %v", len(files), folder, err)
+	}
+	c := contentOf(files)
+	for _, fate := range []string{"bad", "sticky", "fatal", "useless", "brittle", "greedy", "faulty", "unvisited", "mute"} {
+		if before, _, found := strings.Cut(c.text, fate); found {
+			t.Errorf("%q is in a generated configuration, after %q", fate, before[max(0, len(before)-80):])
+		}
 	}
 }
 

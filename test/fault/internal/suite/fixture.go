@@ -40,10 +40,12 @@ type Fixture struct {
 	// Derived matches objects, and fields of objects, in which a value does not count as shown even
 	// if it occurs there: hashes, numbers, and what other clients create.
 	Derived string `json:"derived,omitempty"`
+	// Held matches the reasons of an object that is not ready because its user holds back what is declared.
+	Held string `json:"held,omitempty"`
 	// Past matches what depends on earlier states.
 	Past string `json:"past,omitempty"`
 
-	exclusive, silent, derived, past *regexp.Regexp
+	exclusive, silent, derived, held, past *regexp.Regexp
 }
 
 // seedName returns the name that cases of a seed have in place of a journey.
@@ -109,6 +111,9 @@ func (s *Stage) newStudy(ctx context.Context, of *Fixture) (*study, error) {
 	}
 	if of.derived, err = regexp.Compile(cmp.Or(of.Derived, "^$")); err != nil {
 		return nil, fmt.Errorf("derived: %w", err)
+	}
+	if of.held, err = regexp.Compile(cmp.Or(of.Held, "^$")); err != nil {
+		return nil, fmt.Errorf("held: %w", err)
 	}
 	if of.past, err = regexp.Compile(of.Past); err != nil {
 		return nil, fmt.Errorf("past: %w", err)

@@ -50,6 +50,11 @@ func (s *Stage) goldenOf(ctx context.Context, j *journey.Journey, check func(*ca
 	return g, nil
 }
 
+// Undisturbed runs a journey once without a disturbance, and checks its end.
+func (s *Stage) Undisturbed(ctx context.Context, j *journey.Journey) (*Golden, error) {
+	return s.undisturbed(ctx, j, func(*caseRun) error { return nil })
+}
+
 func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, check func(*caseRun) error) (g *Golden, err error) {
 	p, err := s.newCaseRun(ctx, j)
 	defer func() { err = joined(err, p) }()

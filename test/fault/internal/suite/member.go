@@ -154,10 +154,13 @@ var errUnsettled = errors.New("the operator has not settled")
 type state struct {
 	object  *unstructured.Unstructured
 	picture snapshot.Picture
-	// ready is the object's readiness, and why is its message.
-	ready bool
-	why   string
+	// ready is the object's readiness. reason and why are the reason and the message of the condition.
+	ready       bool
+	reason, why string
 }
+
+// held reports whether the user of the object holds back what is declared.
+func (s *state) held(of *Fixture) bool { return !s.ready && of.held.MatchString(s.reason) }
 
 // hope is how often the operator must be found settled, with nothing changed, until an object that
 // is not ready counts as never becoming ready. Each time takes twice as long as quiet.
@@ -198,22 +201,22 @@ func (m *pooledNamespace) currentState(ctx context.Context) (*state, error) {
 		return nil, err
 	}
 	s := &state{object: object, picture: picture}
-	s.ready, s.why = ready(object)
+	s.ready, s.reason, s.why = ready(object)
 	return s, nil
 }
 
-// ready returns an object's readiness, with the message of the condition.
-func ready(object *unstructured.Unstructured) (bool, string) {
+// ready returns an object's readiness, with the reason and the message of the condition.
+func ready(object *unstructured.Unstructured) (is bool, reason, message string) {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if err != nil {
-		return false, ""
+		return false, "", ""
 	}
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == "Ready" {
-			return condition["status"] == "True", fmt.Sprint(condition["message"])
+			return condition["status"] == "True", fmt.Sprint(condition["reason"]), fmt.Sprint(condition["message"])
 		}
 	}
-	return false, ""
+	return false, "", ""
 }
 
 // picture takes a picture of the namespace.

@@ -13,7 +13,7 @@ import (
 const realKind = "real"
 
 // chooseReal draws cases with real instances, if the stage can run them.
-func (c *Suite) chooseReal(report *Report, journeys []*journey.Journey) []Case {
+func (c *Suite) chooseReal(report *Report, journeys, disturbed []*journey.Journey) []Case {
 	if c.Stage.Real == nil {
 		return nil
 	}
@@ -23,12 +23,13 @@ func (c *Suite) chooseReal(report *Report, journeys []*journey.Journey) []Case {
 	for _, j := range journeys {
 		for _, one := range RealCases(j) {
 			report.tally(one.Kind).Possible++
-			if drawn := draw.Float64() < c.RealSample; drawn && c.wanted(one) {
+			if drawn := draw.Float64() < c.RealSample; drawn && c.wanted(one) && slices.Contains(disturbed, j) {
 				chosen = append(chosen, one)
 			}
 		}
 	}
-	return chosen
+	draw.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	return c.limit(chosen)
 }
 
 // mixed shuffles cases with and without real instances. Those with real ones mostly wait, and

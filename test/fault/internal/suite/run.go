@@ -24,6 +24,9 @@ type Suite struct {
 	Parallel int
 	// Only are prefixes of the names of the cases to run; empty: all cases.
 	Only []string
+	// Each is the maximum number of cases of each kind to run; 0: there is no such limit. With one, the cases come from
+	// twice as many journeys, drawn by Seed, and the other journeys run only undisturbed, once.
+	Each int
 	// Sample is the fraction of the cases of each kind to run, from 0 to 1, drawn by Seed.
 	Sample float64
 	Seed   uint64
@@ -87,9 +90,10 @@ func (c *Suite) Run(ctx context.Context, journeys []*journey.Journey) (*Report, 
 	if err := c.study(ctx, report, others); err != nil {
 		return report, err
 	}
-	real := c.chooseReal(report, journeys)
+	disturbed := c.drawJourneys(journeys)
+	real := c.chooseReal(report, journeys, disturbed)
 	journeys = slices.DeleteFunc(slices.Clone(journeys), func(j *journey.Journey) bool { return !c.inspects(j.Name, kinds...) })
-	goldens := c.goldens(ctx, report, journeys)
+	goldens := c.goldens(ctx, report, journeys, disturbed)
 	var all []Case
 	for _, j := range journeys {
 		if golden := goldens[j.Name]; golden != nil {
@@ -110,6 +114,9 @@ func (c *Suite) Run(ctx context.Context, journeys []*journey.Journey) (*Report, 
 // kinds are the kinds of cases of journeys.
 var kinds = []string{"crash", "pair", "read", "stale", "unobserved", "leaders", "rival", "order", "instance"}
 
+// Kinds returns all kinds of cases.
+func Kinds() []string { return append([]string{Undisturbed, "property", "random", realKind}, kinds...) }
+
 // inspects reports whether a case of the journey with one of the kinds may have to be run.
 func (c *Suite) inspects(journey string, of ...string) bool {
 	return len(c.Only) == 0 || slices.ContainsFunc(of, func(kind string) bool {
@@ -120,8 +127,19 @@ func (c *Suite) inspects(journey string, of ...string) bool {
 	})
 }
 
-// goldens runs every journey undisturbed. A journey that fails has no golden run, and no cases.
-func (c *Suite) goldens(ctx context.Context, report *Report, journeys []*journey.Journey) map[string]*Golden {
+// drawJourneys draws the journeys that have cases.
+func (c *Suite) drawJourneys(all []*journey.Journey) []*journey.Journey {
+	if c.Each == 0 || 2*c.Each >= len(all) {
+		return all
+	}
+	drawn := slices.Clone(all)
+	rand.New(rand.NewPCG(c.Seed, 3)).Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	return drawn[:2*c.Each]
+}
+
+// goldens runs every journey undisturbed, and returns the golden runs of those to disturb. A journey that fails has no
+// golden run, and no cases.
+func (c *Suite) goldens(ctx context.Context, report *Report, journeys, disturbed []*journey.Journey) map[string]*Golden {
 	c.Stage.journeys = map[string]*journey.Journey{}
 	for _, j := range journeys {
 		c.Stage.journeys[j.Name] = j
@@ -129,7 +147,11 @@ func (c *Suite) goldens(ctx context.Context, report *Report, journeys []*journey
 	goldens := map[string]*Golden{}
 	var mu sync.Mutex
 	c.each(ctx, len(journeys), time.Time{}, func(i int) {
-		golden, err := c.Stage.Golden(ctx, journeys[i])
+		run := c.Stage.Golden
+		if !slices.Contains(disturbed, journeys[i]) {
+			run = c.Stage.Undisturbed
+		}
+		golden, err := run(ctx, journeys[i])
 		mu.Lock()
 		defer mu.Unlock()
 		tally := report.tally(Undisturbed)
@@ -139,7 +161,9 @@ func (c *Suite) goldens(ctx context.Context, report *Report, journeys []*journey
 			c.failed(ctx, report, tally, Undisturbed+"/"+journeys[i].Name, err)
 			return
 		}
-		goldens[journeys[i].Name] = golden
+		if slices.Contains(disturbed, journeys[i]) {
+			goldens[journeys[i].Name] = golden
+		}
 		events := 0
 		for _, of := range golden.Events {
 			events += len(of)
@@ -190,7 +214,16 @@ func (c *Suite) choose(report *Report, all []Case) []Case {
 		}
 	}
 	draw.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
-	return chosen
+	return c.limit(chosen)
+}
+
+// limit keeps the first cases of each kind.
+func (c *Suite) limit(cases []Case) []Case {
+	of := map[string]int{}
+	return slices.DeleteFunc(cases, func(one Case) bool {
+		of[one.Kind]++
+		return c.Each > 0 && of[one.Kind] > c.Each
+	})
 }
 
 // possible returns all cases of a journey.
@@ -257,7 +290,7 @@ func (c *Suite) Replay(ctx context.Context, journeys []*journey.Journey, name st
 	if one.Kind == realKind {
 		return c.replayWithRealInstances(ctx, journeys, one)
 	}
-	goldens := c.goldens(ctx, report, journeys[i:i+1])
+	goldens := c.goldens(ctx, report, journeys[i:i+1], journeys[i:i+1])
 	if len(goldens) == 0 || one.Kind == Undisturbed {
 		return report, ctx.Err()
 	}
