@@ -31,6 +31,8 @@ const (
 	ReasonConfigMapNotFound = "ConfigMapNotFound"
 	// ReasonConfigInvalid: the configuration's files cannot be combined.
 	ReasonConfigInvalid = "ConfigInvalid"
+	// ReasonInvalidSpec: the spec must not be carried out, so the pods keep what they have.
+	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonNameConflict: an object with a required name exists and belongs to another owner.
 	ReasonNameConflict = "NameConflict"
 	// ReasonRejected: the API server rejected an object, and a retry would not help.

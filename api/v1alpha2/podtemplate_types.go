@@ -11,6 +11,12 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.dnsPolicy) || self.dnsPolicy != 'None' || has(self.dnsConfig) && has(self.dnsConfig.nameservers)",message="podTemplate.dnsPolicy None needs podTemplate.dnsConfig.nameservers: the pods would have no name server"
 // +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumes) && self.volumes.exists(v, v.name == n && (has(v.configMap) || has(v.secret))))",message="every name in podTemplate.reloadOn must be that of a volume of podTemplate.volumes with configMap or secret"
 // +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumeMounts) && self.volumeMounts.exists(m, m.name == n && (!has(m.subPath) || m.subPath.size() == 0)))",message="every volume in podTemplate.reloadOn must be mounted by podTemplate.volumeMounts without subPath: a mount with subPath does not see changes"
+// +kubebuilder:validation:XValidation:rule="!has(self.volumeMounts) || self.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name))",message="podTemplate.volumeMounts can mount volumes of podTemplate.volumes only: declare the volume there. The operator's own volumes cannot be mounted"
+// +kubebuilder:validation:XValidation:rule="!has(self.initContainers) || self.initContainers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name)))",message="podTemplate.initContainers can mount volumes of podTemplate.volumes only: declare the volume there. The operator's own volumes cannot be mounted"
+// +kubebuilder:validation:XValidation:rule="!has(self.containers) || self.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, has(self.volumes) && self.volumes.exists(v, v.name == m.name)))",message="podTemplate.containers can mount volumes of podTemplate.volumes only: declare the volume there. The operator's own volumes cannot be mounted"
+// +kubebuilder:validation:XValidation:rule="!has(self.env) || self.env.all(e, !has(e.valueFrom) || !has(e.valueFrom.fileKeyRef) || has(self.volumes) && self.volumes.exists(v, v.name == e.valueFrom.fileKeyRef.volumeName))",message="the volume of a fileKeyRef in podTemplate.env must be one of podTemplate.volumes: declare it there"
+// +kubebuilder:validation:XValidation:rule="!has(self.initContainers) || self.initContainers.all(c, !has(c.env) || c.env.all(e, !has(e.valueFrom) || !has(e.valueFrom.fileKeyRef) || has(self.volumes) && self.volumes.exists(v, v.name == e.valueFrom.fileKeyRef.volumeName)))",message="the volume of a fileKeyRef in podTemplate.initContainers must be one of podTemplate.volumes: declare it there"
+// +kubebuilder:validation:XValidation:rule="!has(self.containers) || self.containers.all(c, !has(c.env) || c.env.all(e, !has(e.valueFrom) || !has(e.valueFrom.fileKeyRef) || has(self.volumes) && self.volumes.exists(v, v.name == e.valueFrom.fileKeyRef.volumeName)))",message="the volume of a fileKeyRef in podTemplate.containers must be one of podTemplate.volumes: declare it there"
 type PodTemplate struct {
 	// labels are added to the pods. Keys of operator.example.com and the app.kubernetes.io keys
 	// that the operator sets cannot be overridden.
@@ -110,6 +116,7 @@ type PodTemplate struct {
 	// +listMapKey=mountPath
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run'].exists(r, self.mountPath == r || self.mountPath.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run"
+	// +kubebuilder:validation:items:XValidation:rule="!(self.mountPath in ['/etc', '/etc/', '/opt', '/opt/'])",message="mountPath must not be /etc or /opt, which have folders of the operator: mount the volume at a folder below them"
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
 	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests its
@@ -196,6 +203,7 @@ type VolumeMount struct {
 	// ConfigMap or Secret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !('/' + self + '/').contains('/../')",message="subPath must be a path inside the volume: no '/' at the beginning and no '..' element"
 	SubPath *string `json:"subPath,omitempty"`
 	// readOnly mounts the volume read-only.
 	// +optional

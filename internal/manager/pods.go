@@ -91,7 +91,7 @@ func (c podControllers) addCache() error {
 		Cluster:    cacheconf.Cluster{Domain: c.options.clusterDomain(), IPFamily: ipFamily(os.Getenv)},
 		Clock:      clock.RealClock{},
 	}
-	reconciler.Pipeline.Options.SetFSGroup = true
+	reconciler.Pipeline.Options.Claims = []string{naming.VolumeObjects}
 	return reconciler.SetupWithManager(c.mgr, c.references, c.options.Concurrency)
 }
 

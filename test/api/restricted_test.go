@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/test/testenv"
 )
 
@@ -67,6 +71,9 @@ func TestRestricted(t *testing.T) {
 		{name: "a Secret as a volume", spec: `podTemplate: {volumes: [{name: a, secret: {secretName: web-a}}]}`, want: "must not use a Secret in this namespace: name certificates in spec.tls"},
 		{name: "a Secret as a variable", spec: `podTemplate: {env: [{name: A, value: a}, {name: B, valueFrom: {secretKeyRef: {name: web-a, key: b}}}]}`, want: "must not use a Secret"},
 		{name: "a Secret as variables", spec: `podTemplate: {envFrom: [{configMapRef: {name: a}}, {secretRef: {name: web-a}}]}`, want: "must not use a Secret"},
+		{name: "a volume around the operator's", spec: `podTemplate: {volumes: [{name: a, persistentVolumeClaim: {claimName: web-a}}], volumeMounts: [{name: a, mountPath: /etc/nginx/}]}`, want: "nothing can be mounted at /etc/nginx/ in this namespace"},
+		{name: "content around the operator's", spec: `content: [{mountPath: /etc/nginx, persistentVolumeClaim: {claimName: web-a}}]`, want: "nothing can be mounted at /etc/nginx in this namespace"},
+		{name: "a volume beside the operator's", spec: `podTemplate: {volumes: [{name: a, persistentVolumeClaim: {claimName: web-a}}], volumeMounts: [{name: a, mountPath: /etc/nginx/geo}]}`},
 		{name: "a Secret in the configuration", spec: `config: {files: {a.conf: "return 200 ${B};"}, env: [{name: A, value: a}, {name: B, valueFrom: {secretKeyRef: {name: web-a, key: tls.key}}}]}`, want: "spec.config: env and envFrom must not use a Secret in this namespace"},
 		{name: "Secrets in the configuration", spec: `config: {files: {a.conf: ""}, envFrom: [{secretRef: {name: web-a}}]}`, want: "spec.config: env and envFrom must not"},
 		{name: "ConfigMaps in the configuration", spec: `config: {files: {a.conf: ""}, env: [{name: A, valueFrom: {configMapKeyRef: {name: a, key: b}}}], envFrom: [{configMapRef: {name: a}}]}`},
@@ -158,6 +165,39 @@ func TestRestrictedConversion(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "not allowed in this namespace") {
 		t.Errorf("the answer is %v", err)
 	}
+}
+
+// TestRestrictedVolumes: an object from before the schema refused volumes of the operator cannot be changed as long as it
+// uses one.
+func TestRestrictedVolumes(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := object(t, namespace, "", `podTemplate: {volumeMounts: [{name: certificate-site, mountPath: /srv/keys}], env: [{name: A, valueFrom: {fileKeyRef: {volumeName: scratch, path: a, key: b}}}]}`)
+	storeWithoutRules(t, nginx)
+	application := asV1Alpha2(namespace, nginx.GetName())
+	accepted := waitCondition(t, application, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonInvalidSpec)
+	if !strings.Contains(accepted.Message, "scratch, which spec.podTemplate.volumes does not declare") {
+		t.Errorf("Accepted says %q", accepted.Message)
+	}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: nginx.GetName()}}
+	must(t, get(t, deployment))
+	for _, mount := range deployment.Spec.Template.Spec.Containers[0].VolumeMounts {
+		if mount.MountPath == "/srv/keys" {
+			t.Error("the volume is mounted")
+		}
+	}
+	restrict(t, namespace, parameters)
+	must(t, get(t, nginx))
+
+	must(t, kube.Patch(t.Context(), nginx, merge(`{"metadata":{"annotations":{"a":"b"}}}`)))
+	err := kube.Patch(t.Context(), nginx, merge(`{"spec":{"replicas":2}}`))
+	if err == nil || !strings.Contains(err.Error(), "the volume certificate-site is not declared in spec.podTemplate.volumes") {
+		t.Errorf("a change of the spec: %v", err)
+	}
+	err = kube.Patch(t.Context(), nginx, merge(`{"spec":{"podTemplate":{"volumeMounts":null}}}`))
+	if err == nil || !strings.Contains(err.Error(), "fileKeyRef") {
+		t.Errorf("a variable: %v", err)
+	}
+	must(t, kube.Patch(t.Context(), nginx, merge(`{"spec":{"podTemplate":null}}`)))
 }
 
 // TestRestrictedUpdates: an object from before the label can be updated as long as its spec stays the same. In
@@ -324,4 +364,55 @@ func readObjects(t *testing.T, file string) []*unstructured.Unstructured {
 		all = append(all, obj)
 	}
 	return all
+}
+
+// storeWithoutRules creates an object while the rules of podTemplate are not in the CustomResourceDefinition, as an earlier
+// release did.
+func storeWithoutRules(t *testing.T, obj *unstructured.Unstructured) {
+	t.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "nginxoperators.operator.example.com"}}
+	must(t, get(t, definition))
+	rules := definition.Spec.DeepCopy()
+	setRules := func(all apiextensionsv1.ValidationRules) {
+		eventually(t, "write the rules", func() error {
+			if err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(definition), definition); err != nil {
+				return err
+			}
+			for i := range definition.Spec.Versions {
+				spec := definition.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"]
+				if template, found := spec.Properties["podTemplate"]; found {
+					template.XValidations = all
+					spec.Properties["podTemplate"] = template
+				}
+			}
+			return kube.Update(context.WithoutCancel(t.Context()), definition)
+		})
+	}
+	before := podTemplateRules(rules)
+	if len(before) < 6 {
+		t.Fatalf("podTemplate has only %d rules", len(before))
+	}
+	setRules(nil)
+	defer func() {
+		setRules(before)
+		refused := obj.DeepCopy()
+		refused.SetName("refused")
+		refused.SetResourceVersion("")
+		eventually(t, "the rules apply again", func() error {
+			if err := kube.Create(t.Context(), refused.DeepCopy(), client.DryRunAll); err == nil {
+				return errors.New("the API server accepts the object")
+			}
+			return nil
+		})
+	}()
+	eventually(t, "the object is stored", func() error { return kube.Create(t.Context(), obj) })
+}
+
+func podTemplateRules(spec *apiextensionsv1.CustomResourceDefinitionSpec) apiextensionsv1.ValidationRules {
+	for _, version := range spec.Versions {
+		if template, found := version.Schema.OpenAPIV3Schema.Properties["spec"].Properties["podTemplate"]; found {
+			return template.XValidations
+		}
+	}
+	return nil
 }

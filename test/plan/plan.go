@@ -17,11 +17,13 @@ type Plan struct {
 
 // Of returns the plan for an input.
 func Of(in revision.Input) (Plan, revision.Blocked, error) {
+	app := application.Of(in.Nginx)
+	in.Invalid = app.Invalid
 	selection, blocked, err := revision.Select(in)
 	if err != nil {
 		return Plan{}, blocked, err
 	}
-	objects, err := desired.Build(application.Of(in.Nginx), in.State, selection)
+	objects, err := desired.Build(app, in.State, selection)
 	return Plan{selection, objects}, blocked, err
 }
 

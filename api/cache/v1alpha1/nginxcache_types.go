@@ -116,6 +116,7 @@ type NginxCacheSpec struct {
 	// podTemplate adds to the pods of both tiers. It is merged under the operator's own template:
 	// it can add to the pods' hardening, never weaken it.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.volumes) || self.volumes.all(v, !(v.name in ['cache-hot', 'cache-objects', 'cache-purges']))",message="volume names cache-hot, cache-objects and cache-purges are reserved for the operator"
 	PodTemplate *v1alpha2.PodTemplate `json:"podTemplate,omitempty"`
 
 	// rollout tunes how a change is rolled out, and what happens when it fails. Edges and shards are

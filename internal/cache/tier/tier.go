@@ -3,6 +3,7 @@ package tier
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,24 +25,18 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
-)
-
-// The names of the volumes that nginx writes its caches on, and of that with what to purge.
-const (
-	hotVolume    = "cache-hot"
-	shardVolume  = "cache-objects"
-	purgesVolume = "cache-purges"
+	"example.com/nginx-operator/internal/nginx/podtemplate"
 )
 
 // setCacheDir tells the instance manager where the cache is, and mounts what it has to purge there.
 func (b *builder) setCacheDir(app *application.Application, dir, purges string) {
 	template := app.Spec.PodTemplate
 	template.Env = append(slices.Clone(template.Env), corev1.EnvVar{Name: instanceapi.EnvCacheDir, Value: dir})
-	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{Name: purgesVolume, ConfigMap: &corev1.ConfigMapVolumeSource{
+	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{Name: naming.VolumePurges, ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.PurgesName(b.cache.Name)},
 		Items:                []corev1.KeyToPath{{Key: purges, Path: instanceapi.FilePurges}},
 	}})
-	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: purgesVolume, MountPath: instanceapi.DirPurges})
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: naming.VolumePurges, MountPath: instanceapi.DirPurges})
 }
 
 // defaultHotSize is the default of spec.edge.hotSize.
@@ -109,8 +104,8 @@ func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *a
 			Suspend: spec.Suspend,
 		},
 	}
-	template := ptr.Deref(spec.PodTemplate, v1alpha2.PodTemplate{})
-	nginx.Spec.PodTemplate = template.DeepCopy()
+	template, invalid := b.podTemplate()
+	nginx.Spec.PodTemplate = template
 	labels := maps.Clone(template.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -123,6 +118,7 @@ func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *a
 	return &application.Application{
 		NginxOperator: nginx,
 		Owner:         application.Owner{GVK: v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), Name: meta.Name, UID: meta.UID},
+		Invalid:       invalid,
 		Stateful:      &application.Stateful{},
 	}
 }
@@ -174,9 +170,9 @@ func (b *builder) setEdge(edge *application.Application) {
 	limit := resource.NewQuantity(b.hotSize()+b.hotSize()/2, resource.BinarySI)
 	template := edge.Spec.PodTemplate
 	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{
-		Name: hotVolume, EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: limit},
+		Name: naming.VolumeHot, EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: limit},
 	})
-	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: hotVolume, MountPath: cacheconf.Dir})
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: naming.VolumeHot, MountPath: cacheconf.Dir})
 	b.setCacheDir(edge, cacheconf.Dir, purge.KeyEdge)
 }
 
@@ -193,7 +189,7 @@ func (b *builder) setShards(shards *application.Application, replicas int32) {
 	}
 	shards.Spec.Resources = want.Resources
 	template := shards.Spec.PodTemplate
-	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.Dir})
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: naming.VolumeObjects, MountPath: cacheconf.Dir})
 	b.setCacheDir(shards, cacheconf.Dir, purge.KeyShards)
 	// Shards request from each other while objects are handed over.
 	shards.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{
@@ -208,7 +204,7 @@ func (b *builder) setShards(shards *application.Application, replicas int32) {
 	shards.Stateful = &application.Stateful{
 		Headless:                true,
 		PodServices:             true,
-		Claims:                  []*corev1ac.PersistentVolumeClaimApplyConfiguration{(&corev1ac.PersistentVolumeClaimApplyConfiguration{}).WithName(shardVolume).WithSpec(claim)},
+		Claims:                  []*corev1ac.PersistentVolumeClaimApplyConfiguration{(&corev1ac.PersistentVolumeClaimApplyConfiguration{}).WithName(naming.VolumeObjects).WithSpec(claim)},
 		DeleteClaimsWhenScaled:  ptr.Deref(want.Storage.WhenScaled, v1alpha1.VolumeDelete) == v1alpha1.VolumeDelete,
 		DeleteClaimsWhenDeleted: ptr.Deref(want.Storage.WhenDeleted, v1alpha1.VolumeDelete) == v1alpha1.VolumeDelete,
 	}
@@ -241,10 +237,28 @@ const (
 	minShardSize = 8 << 20
 )
 
-// validate returns why the sizes cannot be used; nil if they can.
+// podTemplate returns the user's part of the template, to which a tier adds volumes, and why it must not be carried out; empty:
+// it may. It uses none of the operator's volumes.
+func (b *builder) podTemplate() (template *v1alpha2.PodTemplate, invalid string) {
+	template = ptr.To(ptr.Deref(b.cache.Spec.PodTemplate, v1alpha2.PodTemplate{})).DeepCopy()
+	template.Volumes = slices.DeleteFunc(template.Volumes, func(v v1alpha2.Volume) bool {
+		reserved := slices.Contains(naming.CacheVolumes, v.Name)
+		if reserved {
+			invalid = fmt.Sprintf("spec.podTemplate.volumes[%s] has a name of the operator: rename it", v.Name)
+		}
+		return reserved
+	})
+	invalid = cmp.Or(invalid, podtemplate.InvalidVolumes(template))
+	template, _ = podtemplate.WithoutUndeclared(template)
+	return template, invalid
+}
+
+// validate returns why the sizes or the volumes cannot be used; nil if they can.
 func (b *builder) validate() error {
 	storage := b.cache.Spec.Shards.Storage.Size
-	switch {
+	switch _, invalid := b.podTemplate(); {
+	case invalid != "":
+		return errors.New(invalid)
 	case b.hotSize() < minHotSize:
 		return fmt.Errorf("spec.edge.hotSize is %s: it must be at least 1Mi", b.cache.Spec.Edge.HotSize)
 	case b.shardSize() < minShardSize:

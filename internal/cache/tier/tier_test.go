@@ -2,6 +2,7 @@ package tier
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/nginx/application"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -63,6 +65,43 @@ func TestGolden(t *testing.T) {
 	}
 	if after, err := yaml.Marshal(cache); err != nil || !strings.Contains(string(after), "mine") || len(cache.Spec.PodTemplate.Volumes) != len(before.Spec.PodTemplate.Volumes) {
 		t.Errorf("the cache itself was changed: %v\n%s", err, after)
+	}
+}
+
+// TestVolumesOfTheOperator: the user's part of the template cannot use the volumes of a tier, and the pods keep what they
+// have.
+func TestVolumesOfTheOperator(t *testing.T) {
+	for _, name := range append(slices.Clone(naming.CacheVolumes), naming.VolumeInstance) {
+		for how, template := range map[string]*v1alpha2.PodTemplate{
+			"mounted":  {VolumeMounts: []v1alpha2.VolumeMount{{Name: name, MountPath: "/srv/x"}}},
+			"declared": {Volumes: []v1alpha2.Volume{{Name: name, EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+		} {
+			cache := sample()
+			cache.Spec.PodTemplate = template
+			tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+			if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), name) {
+				t.Errorf("%s %s: %v", name, how, tiers.Invalid)
+			}
+			for _, app := range []*application.Application{tiers.Edge, tiers.Shards} {
+				if app.Invalid == "" || slices.ContainsFunc(app.Spec.PodTemplate.VolumeMounts, func(m v1alpha2.VolumeMount) bool { return m.MountPath == "/srv/x" }) {
+					t.Errorf("%s %s: %q, the mounts of %s are %+v", name, how, app.Invalid, app.Name, app.Spec.PodTemplate.VolumeMounts)
+				}
+			}
+		}
+	}
+}
+
+// TestReservedVolumes: every volume that a tier adds has a reserved name.
+func TestReservedVolumes(t *testing.T) {
+	cache := sample()
+	cache.Spec.PodTemplate = nil
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+	for _, app := range []*application.Application{tiers.Edge, tiers.Shards} {
+		for _, m := range app.Spec.PodTemplate.VolumeMounts {
+			if !slices.Contains(naming.CacheVolumes, m.Name) {
+				t.Errorf("the volume %s of %s is not reserved: add it to naming.CacheVolumes and to the rule of NginxCache", m.Name, app.Name)
+			}
+		}
 	}
 }
 

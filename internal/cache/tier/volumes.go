@@ -30,7 +30,7 @@ type Volumes struct {
 
 // ClaimName returns the name of the claim of a shard.
 func ClaimName(cache string, ordinal int) string {
-	return shardVolume + "-" + naming.Pod(v1alpha1.ShardsName(cache), ordinal)
+	return naming.VolumeObjects + "-" + naming.Pod(v1alpha1.ShardsName(cache), ordinal)
 }
 
 // PlanVolumes decides how volumes follow what is declared. claims are those of the shards; others are ignored. Volumes

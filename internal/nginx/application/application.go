@@ -9,6 +9,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/podtemplate"
 )
 
 // The kinds of workloads.
@@ -26,6 +27,8 @@ type Application struct {
 	Owner Owner
 	// Waits is why no rollout may begin now, such as "the shards are not up to date"; empty: it may.
 	Waits string
+	// Invalid is why the spec must not be carried out, so that the pods keep what they have; empty: it may.
+	Invalid string
 	// Stateful is set if the pods have names and storage of their own, and nil if they are interchangeable.
 	Stateful *Stateful
 }
@@ -65,6 +68,7 @@ func Of(nginx *v1alpha2.NginxOperator) *Application {
 	return &Application{
 		NginxOperator: nginx,
 		Owner:         Owner{v1alpha2.GroupVersion.WithKind(v1alpha2.Kind), nginx.Name, nginx.UID},
+		Invalid:       podtemplate.InvalidVolumes(nginx.Spec.PodTemplate),
 	}
 }
 

@@ -158,7 +158,7 @@ func (p *simulation) write(r revision.Record) {
 }
 
 func (p *simulation) input() revision.Input {
-	return revision.Input{Nginx: p.nginx, State: p.state(), Options: p.options, Now: p.now, Verdict: p.compare(), Waits: p.waitsFor}
+	return revision.Input{Nginx: p.nginx, State: p.state(), Options: p.options, Now: p.now, Verdict: p.compare(), Waits: p.waitsFor, Invalid: p.application().Invalid}
 }
 
 func (p *simulation) state() observe.State {

@@ -148,18 +148,18 @@ func HTTPRoute(name, route string) string { return name + "-" + route }
 func Certificate(name, entry string) string { return name + "-" + entry }
 
 // CertificateVolume returns the name of the volume with a Secret of spec.tls.
-func CertificateVolume(name string) string { return "certificate-" + name }
+func CertificateVolume(name string) string { return certificatePrefix + name }
 
 // ContentVolume returns the name of the volume with the content of a mount path.
 func ContentVolume(mountPath string) string {
 	sum := sha256.Sum256([]byte(mountPath))
-	return "content-" + hex.EncodeToString(sum[:4])
+	return contentPrefix + hex.EncodeToString(sum[:4])
 }
 
 // VariablesVolume returns the name of the volume with the values of a folder of instanceapi.DirVariables.
 func VariablesVolume(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	return "content-env-" + hex.EncodeToString(sum[:4])
+	return VolumeState + "-" + hex.EncodeToString(sum[:4])
 }
 
 // SelectorLabels returns the labels that select the pods of an application.

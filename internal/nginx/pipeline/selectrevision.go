@@ -13,7 +13,7 @@ import (
 // result. An application at rest may be renewed: the decision with this release's template shows whether its pods would
 // change, and is used if no other application is being renewed.
 func (l *Pipeline) selectRevision(ctx context.Context, p *pass) (err error) {
-	in := revision.Input{Nginx: p.app.NginxOperator, State: p.state, Options: l.Options, Now: p.now, Keys: l.publicKeys(), Waits: p.app.Waits}
+	in := revision.Input{Nginx: p.app.NginxOperator, State: p.state, Options: l.Options, Now: p.now, Keys: l.publicKeys(), Waits: p.app.Waits, Invalid: p.app.Invalid}
 	p.selection, p.blocked, err = revision.Select(in)
 	if err == nil && p.selection.CanaryAnalysis != nil {
 		p.verdict = new(l.analyzeCanary(ctx, *p.selection.CanaryAnalysis))

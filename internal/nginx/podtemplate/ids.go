@@ -29,7 +29,7 @@ func (b *builder) setIDs(security *corev1ac.PodSecurityContextApplyConfiguration
 	switch {
 	case want.FSGroup != nil:
 		security.FSGroup = want.FSGroup
-	case b.options.SetFSGroup, !s.before05 && writesVolume(&template):
+	case len(b.options.Claims) > 0, !s.before05 && writesVolume(&template):
 		security.FSGroup = group
 	}
 	if security.FSGroup != nil || want.FSGroupChangePolicy != nil {

@@ -50,9 +50,9 @@ type Options struct {
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
 	podsettings.Settings
-	// SetFSGroup sets fsGroup also where the spec has no volume that nginx writes to: the volume claims of a StatefulSet are
-	// not in the template.
-	SetFSGroup bool
+	// Claims are the names of the volume claims of a StatefulSet, which are not in the template. The spec can mount them,
+	// and nginx writes to them.
+	Claims []string
 }
 
 // Template is the pod template type of this package.
@@ -64,16 +64,25 @@ type builder struct {
 	options Options
 }
 
+// newBuilder returns a builder that knows only the declared volumes of a spec.
+func newBuilder(nginx *v1alpha2.NginxOperator, options Options) *builder {
+	if kept, found := WithoutUndeclared(nginx.Spec.PodTemplate, options.Claims...); len(found) > 0 {
+		copied := *nginx
+		copied.Spec.PodTemplate = kept
+		nginx = &copied
+	}
+	return &builder{nginx, options}
+}
+
 // Build returns the template that this release makes of a spec.
 func Build(nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
-	b := &builder{nginx, options}
-	return b.podTemplateOf(shape{instanceImage: options.InstanceImage})
+	return newBuilder(nginx, options).podTemplateOf(shape{instanceImage: options.InstanceImage})
 }
 
 // BuildLike returns the template of a live workload if this release or an earlier one makes it of the
 // spec, and otherwise that of Build. It keeps pods from being replaced where their history is lost.
 func BuildLike(live *corev1.PodTemplateSpec, nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
-	b := &builder{nginx, options}
+	b := newBuilder(nginx, options)
 	current, err := Build(nginx, options)
 	image := LiveInstanceImage(live)
 	if err != nil || image == "" || Hash(current) == live.Annotations[naming.AnnotationTemplate] {
@@ -260,22 +269,19 @@ func (b *builder) measuresRequests() bool {
 	return ptr.Deref(ptr.Deref(b.nginx.Spec.Metrics, v1alpha2.Metrics{}).Requests, true)
 }
 
-// requestLogVolume is the name of the volume of the request log.
-const requestLogVolume = "request-log"
-
 // setRequestLog mounts memory for nginx's log of requests, which the instance manager reads and discards several
 // times a second. The limit bounds what a stalled reader can cost; nginx then drops lines. The volume name was not
 // always reserved: if the user has a volume of that name, the log is in the scratch space.
 func (b *builder) setRequestLog(pod *corev1ac.PodSpecApplyConfiguration) {
 	theirs := ptr.Deref(b.nginx.Spec.PodTemplate, v1alpha2.PodTemplate{}).Volumes
-	if slices.ContainsFunc(theirs, func(v v1alpha2.Volume) bool { return v.Name == requestLogVolume }) {
+	if slices.ContainsFunc(theirs, func(v v1alpha2.Volume) bool { return v.Name == naming.VolumeRequestLog }) {
 		return
 	}
-	pod.WithVolumes(corev1ac.Volume().WithName(requestLogVolume).
+	pod.WithVolumes(corev1ac.Volume().WithName(naming.VolumeRequestLog).
 		WithEmptyDir(corev1ac.EmptyDirVolumeSource().
 			WithMedium(corev1.StorageMediumMemory).
 			WithSizeLimit(resource.MustParse("8Mi"))))
-	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(requestLogVolume).WithMountPath(instanceapi.DirRequestLog))
+	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(naming.VolumeRequestLog).WithMountPath(instanceapi.DirRequestLog))
 }
 
 func (b *builder) drain() (delay, timeout int32) {
@@ -291,9 +297,9 @@ func (b *builder) setDrain(pod *corev1ac.PodSpecApplyConfiguration) {
 // setConfig mounts the stable configuration and the candidate.
 func (b *builder) setConfig(pod *corev1ac.PodSpecApplyConfiguration) {
 	pod.WithVolumes(
-		corev1ac.Volume().WithName("config").
+		corev1ac.Volume().WithName(naming.VolumeConfig).
 			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMap(b.nginx.Name))),
-		corev1ac.Volume().WithName("config-next").
+		corev1ac.Volume().WithName(naming.VolumeConfigNext).
 			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMapNext(b.nginx.Name)).WithOptional(true)))
 }
 
@@ -309,11 +315,11 @@ func (b *builder) setRequests(pod *corev1ac.PodSpecApplyConfiguration) {
 		return corev1ac.DownwardAPIVolumeFile().WithPath(path).
 			WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.annotations['" + annotation + "']"))
 	}
-	volume := corev1ac.Volume().WithName("requests").WithDownwardAPI(corev1ac.DownwardAPIVolumeSource().WithItems(
+	volume := corev1ac.Volume().WithName(naming.VolumeRequests).WithDownwardAPI(corev1ac.DownwardAPIVolumeSource().WithItems(
 		file(instanceapi.FileTest, naming.AnnotationConfigTest),
 		file(instanceapi.FileLoad, naming.AnnotationConfig),
 		file(instanceapi.FileTokenHash, naming.AnnotationConfigTokenHash)))
-	mount := corev1ac.VolumeMount().WithName("requests").WithMountPath(instanceapi.DirRequests).WithReadOnly(true)
+	mount := corev1ac.VolumeMount().WithName(naming.VolumeRequests).WithMountPath(instanceapi.DirRequests).WithReadOnly(true)
 	// Their order is part of what identifies a template.
 	nginx := &pod.Containers[0]
 	pod.Volumes = slices.Insert(pod.Volumes, 1, *volume)
@@ -359,11 +365,11 @@ func (b *builder) setCertificates(pod *corev1ac.PodSpecApplyConfiguration) {
 	if len(certificates) == 0 {
 		return
 	}
-	pod.WithVolumes(corev1ac.Volume().WithName("certificates").
+	pod.WithVolumes(corev1ac.Volume().WithName(naming.VolumeCertificates).
 		WithEmptyDir(corev1ac.EmptyDirVolumeSource().
 			WithMedium(corev1.StorageMediumMemory).
 			WithSizeLimit(resource.MustParse("16Mi"))))
-	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName("certificates").WithMountPath(instanceapi.DirTLS))
+	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(naming.VolumeCertificates).WithMountPath(instanceapi.DirTLS))
 	for _, c := range certificates {
 		name := naming.CertificateVolume(c.Name)
 		// Optional: a missing one is reported, and does not hold the pods back.

@@ -41,7 +41,7 @@ func TestTemplatesWithoutARequestLogAreKept(t *testing.T) {
 // TestVolumeOfTheRequestLog: the volume exists if requests are measured, unless the user has a
 // volume with its name, which earlier releases allowed.
 func TestVolumeOfTheRequestLog(t *testing.T) {
-	theirs := &v1alpha2.PodTemplate{Volumes: []v1alpha2.Volume{{Name: requestLogVolume, EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	theirs := &v1alpha2.PodTemplate{Volumes: []v1alpha2.Volume{{Name: naming.VolumeRequestLog, EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	for name, tt := range map[string]struct {
 		change func(*v1alpha2.NginxOperatorSpec)
 		// memory counts the volumes with that name in memory, and all those of any kind.
@@ -69,7 +69,7 @@ func TestVolumeOfTheRequestLog(t *testing.T) {
 // mounts.
 func requestLogOf(pod *corev1ac.PodSpecApplyConfiguration) (memory, all, mounts int) {
 	for _, v := range pod.Volumes {
-		if *v.Name != requestLogVolume {
+		if *v.Name != naming.VolumeRequestLog {
 			continue
 		}
 		all++
@@ -78,7 +78,7 @@ func requestLogOf(pod *corev1ac.PodSpecApplyConfiguration) (memory, all, mounts 
 		}
 	}
 	for _, m := range pod.Containers[0].VolumeMounts {
-		if *m.Name == requestLogVolume {
+		if *m.Name == naming.VolumeRequestLog {
 			mounts++
 		}
 	}

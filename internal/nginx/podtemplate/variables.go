@@ -12,9 +12,6 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// stateVolume is the volume of the configurations with values of Secrets. The prefix content- is reserved.
-const stateVolume = "content-env"
-
 // setVariables mounts the objects with values of the configuration's variables, and memory for the configurations that
 // contain them: a node's disk must not hold what is in a Secret.
 func (b *builder) setVariables(pod *corev1ac.PodSpecApplyConfiguration) {
@@ -29,11 +26,11 @@ func (b *builder) setVariables(pod *corev1ac.PodSpecApplyConfiguration) {
 	if !secret {
 		return
 	}
-	pod.WithVolumes(corev1ac.Volume().WithName(stateVolume).
+	pod.WithVolumes(corev1ac.Volume().WithName(naming.VolumeState).
 		WithEmptyDir(corev1ac.EmptyDirVolumeSource().
 			WithMedium(corev1.StorageMediumMemory).
 			WithSizeLimit(resource.MustParse("64Mi"))))
-	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(stateVolume).WithMountPath(instanceapi.DirState))
+	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(naming.VolumeState).WithMountPath(instanceapi.DirState))
 }
 
 // variablesVolume returns the volume of an object. It is optional: a missing value is reported by the instance manager,

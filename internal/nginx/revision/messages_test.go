@@ -8,6 +8,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/podtemplate"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -30,6 +31,13 @@ func TestMessages(t *testing.T) {
 		}
 		messages.Add("condition Accepted=False ("+blocked.Reason+")", blocked.Message)
 	}
+	invalid := input(v1alpha2.NginxOperatorSpec{}, observe.State{})
+	invalid.Invalid = podtemplate.InvalidVolumes(&v1alpha2.PodTemplate{VolumeMounts: []v1alpha2.VolumeMount{{Name: "certificate-site", MountPath: "/srv/keys"}}})
+	_, blocked, err := Select(invalid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages.Add("condition Accepted=False ("+blocked.Reason+")", blocked.Message)
 	for _, h := range []history.History{nil, good} {
 		in := input(v1alpha2.NginxOperatorSpec{Rollout: pinned}, observe.State{History: h})
 		blocked := in.revisionNotFound(*pinned.ToRevision)

@@ -38,12 +38,12 @@ type Options struct {
 	Pods podsettings.Settings
 	// IPFamily is the cluster's first address family; empty: it is unknown.
 	IPFamily corev1.IPFamily
-	// SetFSGroup sets fsGroup also where the spec has no volume that nginx writes to.
-	SetFSGroup bool
+	// Claims are the names of the volume claims of a StatefulSet.
+	Claims []string
 }
 
 func (o Options) images() podtemplate.Options {
-	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, Settings: o.Pods, SetFSGroup: o.SetFSGroup}
+	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, Settings: o.Pods, Claims: o.Claims}
 }
 
 // Input is what Select decides from.
@@ -61,6 +61,8 @@ type Input struct {
 	Verdict *canary.Verdict
 	// Waits is why no rollout may begin now; empty: it may.
 	Waits string
+	// Invalid is why the spec must not be carried out; empty: it may.
+	Invalid string
 }
 
 // Mode is why a revision runs.
@@ -191,12 +193,12 @@ type Blocked struct {
 // configuration is then left as it is.
 func Select(in Input) (*Selection, Blocked, error) {
 	requested, blocked := in.requestedConfig()
-	selection, notFound, err := in.selectRevision(requested, blocked.Reason != "")
+	selection, refused, err := in.selectRevision(requested, blocked.Reason != "")
 	if err != nil {
 		return nil, blocked, err
 	}
-	if blocked.Reason == "" {
-		blocked = notFound
+	if blocked.Reason == "" || in.Invalid != "" {
+		blocked = refused
 	}
 	selection.EarlierImage = in.earlierImage()
 	p := &progress{Input: in, selection: &selection}

@@ -11,10 +11,12 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/podtemplate"
 )
 
 // selectRevision decides which revision runs. requested is the configuration that the spec requests;
-// unknown reports whether it cannot be had. Blocked says so if rollout.toRevision names no revision.
+// unknown reports whether it cannot be had. Blocked says why the spec, or the revision that rollout.toRevision names, must not
+// run.
 func (in *Input) selectRevision(requested Configuration, unknown bool) (Selection, Blocked, error) {
 	s, blocked, err := in.request(requested, unknown)
 	if err != nil {
@@ -41,21 +43,46 @@ func (in *Input) request(requested Configuration, unknown bool) (s Selection, bl
 	if s.Requested, err = in.requestedRevision(requested, unknown); err != nil {
 		return s, blocked, err
 	}
-	if number := ptr.Deref(in.rolloutSpec().ToRevision, 0); number > 0 {
-		pinned := in.State.History.Numbered(number)
-		if pinned == nil {
-			blocked = in.revisionNotFound(number)
-			pinned = in.State.History.LastGood("")
+	number := ptr.Deref(in.rolloutSpec().ToRevision, 0)
+	switch {
+	case in.Invalid != "":
+		blocked = Blocked{Reason: v1alpha2.ReasonInvalidSpec, Message: in.Invalid + ". The pods keep the last template and configuration"}
+		if good := in.State.History.LastGood(""); good != nil {
+			s.Requested, err = in.recorded(good)
 		}
-		if pinned != nil {
-			s.Mode, s.PinnedTo = Pinned, pinned.Number
-			if s.Requested, err = in.recorded(pinned); err != nil {
-				return s, blocked, err
-			}
-		}
+	case number > 0:
+		blocked, err = in.pin(&s, number)
+	}
+	if err != nil {
+		return s, blocked, err
 	}
 	s.Attempt, err = history.Attempt(s.Requested.Inputs, s.Requested.Config.Revision, in.Nginx.Spec.Rollout)
 	return s, blocked, err
+}
+
+// pin requests the revision that rollout.toRevision names, or the last good one if it must not run.
+func (in *Input) pin(s *Selection, number int64) (blocked Blocked, err error) {
+	if pinned := in.State.History.Numbered(number); pinned != nil {
+		if s.Requested, err = in.recorded(pinned); err != nil {
+			return blocked, err
+		}
+		s.Mode, s.PinnedTo = Pinned, pinned.Number
+		_, undeclared := podtemplate.WithoutUndeclared(s.Requested.Spec.PodTemplate, in.Options.Claims...)
+		if len(undeclared) == 0 || pinned == in.State.History.LastGood("") {
+			return blocked, nil
+		}
+		blocked = Blocked{
+			Reason:  v1alpha2.ReasonInvalidSpec,
+			Message: fmt.Sprintf("rollout.toRevision is %d, in which %s: set it to another revision, or unset it", number, undeclared[0]),
+		}
+	} else {
+		blocked = in.revisionNotFound(number)
+	}
+	if good := in.State.History.LastGood(""); good != nil {
+		s.Mode, s.PinnedTo = Pinned, good.Number
+		s.Requested, err = in.recorded(good)
+	}
+	return blocked, err
 }
 
 // rollBackIfFailed selects the last good revision if the requested one failed.

@@ -24,6 +24,7 @@ const (
 var advices = map[string]advice{
 	v1alpha2.ReasonConfigMapNotFound: {"a ConfigMap that the spec names does not exist", "create it, or change the spec", []string{editSpec}},
 	v1alpha2.ReasonConfigInvalid:     {"the files of the configuration do not fit together", "correct what the message names", []string{editSpec}},
+	v1alpha2.ReasonInvalidSpec:       {"the spec must not be carried out, and the pods keep what they have", "correct what the message names", []string{editSpec}},
 	v1alpha2.ReasonNameConflict:      {"an object with a name that the application needs belongs to another owner", "rename or delete one of the two", []string{seeTree}},
 	v1alpha2.ReasonRejected:          {"the API server refuses an object of the application", "correct the spec, or the object that it collides with", []string{editSpec}},
 	v1alpha2.ReasonRevisionNotFound:  {"the application is pinned to a revision that the history does not have", "pin it to one of the history, or unpin it", []string{seeHistory, "kubectl nginx unpin {name}"}},

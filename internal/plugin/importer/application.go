@@ -85,8 +85,11 @@ func (r *Result) add(app *v1alpha2.NginxOperator, files *fileSet) error {
 	return nil
 }
 
-// secretDir is where the pods have the files that are not for a ConfigMap.
-const secretDir = "/etc/nginx-files"
+// secretDir is where the pods have the files that are not for a ConfigMap, filesVolume is the volume.
+const (
+	secretDir   = "/etc/nginx-files"
+	filesVolume = "files"
+)
 
 // mountSecretFiles mounts a Secret with the files that the configuration names and the manifests cannot contain.
 func (c *conf) mountSecretFiles(app *v1alpha2.NginxOperator) {
@@ -98,9 +101,9 @@ func (c *conf) mountSecretFiles(app *v1alpha2.NginxOperator) {
 		app.Spec.PodTemplate = &v1alpha2.PodTemplate{}
 	}
 	t := app.Spec.PodTemplate
-	t.Volumes = append(t.Volumes, v1alpha2.Volume{Name: "files", Secret: &corev1.SecretVolumeSource{SecretName: name}})
-	t.VolumeMounts = append(t.VolumeMounts, v1alpha2.VolumeMount{Name: "files", MountPath: secretDir})
-	t.ReloadOn = append(t.ReloadOn, "files")
+	t.Volumes = append(t.Volumes, v1alpha2.Volume{Name: filesVolume, Secret: &corev1.SecretVolumeSource{SecretName: name}})
+	t.VolumeMounts = append(t.VolumeMounts, v1alpha2.VolumeMount{Name: filesVolume, MountPath: secretDir})
+	t.ReloadOn = append(t.ReloadOn, filesVolume)
 	command := []string{"kubectl create secret generic " + name}
 	for _, key := range slices.Sorted(maps.Keys(c.secretFiles)) {
 		command = append(command, "--from-file="+shellWord(key+"="+c.secretFiles[key]))

@@ -85,6 +85,8 @@ func (w *workload) mounts() *mounts {
 			w.configMount(m, at, volume.ConfigMap, mount)
 		case within(path.Clean(mount.MountPath), writable):
 			w.scratchMount(at, volume)
+		case slices.Contains([]string{"/etc", "/opt"}, path.Clean(mount.MountPath)):
+			w.take(at, NotCarried, "the folder has folders of the operator: mount the volume at a folder below it")
 		default:
 			kept, ok := w.mount(at, mount)
 			if !ok {

@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
-
-// reservedVolumes are names of the operator's own volumes.
-var reservedVolumes = []string{"config", "config-next", "requests", "instance", "certificates", "scratch", "files"}
 
 // copyVolumes copies the volumes that an application can have. Those that nothing mounts are removed later.
 func (w *workload) copyVolumes() {
@@ -25,7 +22,7 @@ func (w *workload) copyVolumes() {
 			continue
 		}
 		into.Name = v.Name
-		if slices.Contains(reservedVolumes, v.Name) || strings.HasPrefix(v.Name, "content-") || strings.HasPrefix(v.Name, "certificate-") {
+		if naming.ReservedVolume(v.Name) || v.Name == naming.VolumeRequestLog || v.Name == filesVolume {
 			into.Name = "own-" + v.Name
 		}
 		w.volumes[v.Name] = into.Name
