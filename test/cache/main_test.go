@@ -80,6 +80,8 @@ type tiers struct {
 	origin *origin
 	// edge is the address of the edge, and tls that for https.
 	edge, tls string
+	// shardAddress is the address of the shard.
+	shardAddress string
 	// pairs are the certificates by name, and authority has signed them.
 	pairs     map[string]load.Pair
 	authority *load.Authority
@@ -159,6 +161,7 @@ func (s *tiers) start(t *testing.T, in cacheconf.Input, ports map[string]string)
 	}
 	shardFiles, err := cacheconf.Shard(in)
 	must(t, err)
+	s.shardAddress = "127.0.0.1:" + ports[in.Shards[0]]
 	s.ending = "127.0.0.1:" + free[3]
 	s.shard, s.purged[0], s.logs[0] = s.run(t, in.Shards[0], shardFiles, addresses("127.0.0.1:"+ports[in.Shards[0]], free[:4]...))
 	edgeFiles, err := cacheconf.Edge(in)

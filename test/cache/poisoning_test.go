@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"example.com/nginx-operator/api/cache/v1alpha1"
 )
 
@@ -50,25 +52,82 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestUnkeyedHeaders: headers that common servers take for the URL, the scheme or the method of a request are not passed on as
-// clients send them.
+// unkeyed are headers that common servers and frameworks take for the URL, the scheme, the method, the client or the form of a
+// request, and one that no server knows.
+var unkeyed = []string{
+	"Base-Url", "Client-Ip", "Destination", "Fastly-Host", "Forwarded", "Front-End-Https", "Hx-Request", "Max-Forwards", "Next-Router-State-Tree",
+	"Proxy", "Purpose", "Referer", "Rsc", "Surrogate-Capability", "True-Client-Ip", "Turbo-Frame", "X-Accel-Mapping", "X-Arr-Ssl", "X-Base-Url",
+	"X-Cache-Ending", "X-Cache-Locked", "X-Cache-Lookup", "X-Cluster-Client-Ip", "X-Envoy-Internal", "X-Envoy-Original-Path", "X-Forwarded-By",
+	"X-Forwarded-Context", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Path", "X-Forwarded-Port", "X-Forwarded-Prefix",
+	"X-Forwarded-Proto", "X-Forwarded-Protocol", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Ssl", "X-Forwarded-Uri", "X-Host",
+	"X-Http-Host-Override", "X-Http-Method", "X-Http-Method-Override", "X-Invoke-Path", "X-Invoke-Status", "X-Matched-Path", "X-Method-Override",
+	"X-Middleware-Prefetch", "X-Middleware-Subrequest", "X-Nextjs-Data", "X-Now-Route-Matches", "X-Original-Host", "X-Original-Uri",
+	"X-Original-Url", "X-Pjax", "X-Real-Ip", "X-Requested-With", "X-Rewrite-Url", "X-Script-Name", "X-Sendfile-Type", "X-Unknown",
+	"X-Url-Scheme",
+}
+
+// TestUnkeyedHeaders: headers that are not part of the key do not reach the origin as clients send them, with those of common
+// use as the exceptions: neither by an edge, nor from a pod that sends requests to a shard itself.
 func TestUnkeyedHeaders(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil)
+	s := start(t, func(spec *v1alpha1.NginxCacheSpec) {
+		spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/slices/")}, Slice: new(resource.MustParse("64Ki"))}}
+	})
+	direct := &tiers{edge: s.shardAddress}
 	var headers []string
-	for _, name := range []string{
-		"Forwarded", "Front-End-Https", "Proxy", "X-Forwarded-Context", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Path",
-		"X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Proto", "X-Forwarded-Protocol", "X-Forwarded-Scheme", "X-Forwarded-Server",
-		"X-Forwarded-Ssl", "X-Forwarded-Uri", "X-Host", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override", "X-Original-Host",
-		"X-Original-Uri", "X-Original-Url", "X-Rewrite-Url", "X-Url-Scheme",
-	} {
+	for _, name := range unkeyed {
 		headers = append(headers, name, "evil")
 	}
-	s.get(t, "/a", headers...)
-	for name, values := range s.origin.received("/a")[0].Header {
-		if strings.Contains(strings.Join(values, ""), "evil") {
-			t.Errorf("the origin received %s: %q", name, values)
+	headers = append(headers, "Accept-Language", "de", "User-Agent", "known")
+	for path, by := range map[string]*tiers{"/edge": s, "/shard": direct, "/slices/edge": s, "/slices/shard": direct} {
+		by.get(t, path, headers...)
+		received := s.origin.received(path)
+		if len(received) == 0 {
+			t.Fatalf("%s: the origin received no request", path)
 		}
+		header := received[0].Header
+		for name, values := range header {
+			if strings.Contains(strings.Join(values, ""), "evil") {
+				t.Errorf("%s: the origin received %s: %q", path, name, values)
+			}
+		}
+		if header.Get("Accept-Language") != "de" || header.Get("User-Agent") != "known" || received[0].Host == "" {
+			t.Errorf("%s: the origin received %q", path, header)
+		}
+	}
+}
+
+// passOn returns a change of a spec by which headers reach the origin.
+func passOn(headers ...string) func(*v1alpha1.NginxCacheSpec) {
+	return func(spec *v1alpha1.NginxCacheSpec) {
+		spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/")}, RequestHeaders: headers}}
+	}
+}
+
+// TestCredentials: an answer to a request with a credential is for this client, although its origin says nothing. A rule can say
+// that a header is none.
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(spec *v1alpha1.NginxCacheSpec) {
+		spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/declared/")}, RequestHeaders: []string{"X-API-Key", "RSC"}}}
+	})
+	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token", "X-Amz-Security-Token", "X-Forwarded-User", "Remote-User"} {
+		path := "/" + name
+		alice, other := s.get(t, path, name, "alice"), s.get(t, path)
+		if received := s.origin.received(path); alice.body == other.body || received[0].Header.Get(name) != "alice" {
+			t.Errorf("%s: another client gets %q, and the origin received %q", name, other.body, received[0].Header)
+		}
+	}
+	path := with("/declared/a", "Vary", "RSC")
+	first := s.get(t, path, "X-Api-Key", "public", "RSC", "1")
+	if again := s.get(t, path, "X-Api-Key", "public", "RSC", "1"); again.body != first.body {
+		t.Error("a header that a rule declares keeps the answer from being stored")
+	}
+	if other := s.get(t, path, "X-Api-Key", "public"); other.body == first.body {
+		t.Error("an answer is shared although it varies")
+	}
+	if header := s.origin.received("/declared/a")[0].Header; header.Get("RSC") != "1" || header.Get("X-Api-Key") != "public" {
+		t.Errorf("the origin received %q", header)
 	}
 }
 

@@ -10,7 +10,7 @@ type Duration string
 
 // Rule says how requests are cached.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !self.bypass || (!has(self.ttl) && !has(self.key) && !has(self.slice))",message="a rule with bypass stores nothing, so it cannot have ttl, key or slice"
+// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !self.bypass || (!has(self.ttl) && !has(self.key) && !has(self.slice) && !has(self.requestHeaders))",message="a rule with bypass stores nothing, so it cannot have ttl, key, slice or requestHeaders"
 type Rule struct {
 	// match are the requests that the rule applies to.
 	// +required
@@ -31,6 +31,17 @@ type Rule struct {
 	// their order.
 	// +optional
 	Key *Key `json:"key,omitempty"`
+	// requestHeaders are the names of headers of requests that reach the origin, in addition to Accept, Accept-Encoding,
+	// Accept-Language, Origin, User-Agent and the headers that the cache sets. They are not part of the key: the origin has to
+	// answer with Vary if its answer depends on one. A header with a credential, such as X-Api-Key, makes a request go
+	// around the caches; named here, it does not. Headers such as X-Forwarded-Host, which tell servers the URL or the
+	// method of a request, are refused.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[A-Za-z][A-Za-z0-9-]*$`
+	RequestHeaders []string `json:"requestHeaders,omitempty"`
 	// slice is the size of the parts in which objects are requested and stored, such as 1Mi: at least
 	// 64Ki, or 0 for whole objects. A request for a range then costs the slices that it is in. Use it
 	// for objects that do not change under their URL: an answer that begins with an old slice breaks

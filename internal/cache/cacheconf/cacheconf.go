@@ -161,6 +161,7 @@ func (in Input) render(field string, extra *v1alpha1.Config, own map[string]any)
 		return nil, err
 	}
 	own["nginx-cache-slice"] = nil
+	own["nginx-cache-request"] = map[string]any{"Common": common(), "Declared": rules.Headers}
 	own["00-hash.conf"], own["rules.conf"], own["gateway.conf"], own["age.conf"] = nil, rules, in.gateway(), newAge()
 	files := Files{}
 	for name, data := range own {

@@ -22,6 +22,9 @@ type rules struct {
 	TTL string
 	// Parameters are the query parameters that rules name.
 	Parameters []string
+	// Headers are those that rules pass on to the origin, and Credentials the variables with those that are for one client.
+	Headers     []header
+	Credentials []string
 	// Slice is the size of the slices of objects for which no rule says another; 0: they are whole.
 	Slice int64
 	// FolderPatterns match the first folders of a path: one, two and so on.
@@ -69,6 +72,11 @@ func newRules(spec v1alpha1.NginxCacheSpec) (rules, error) {
 		}
 		all.Rules = append(all.Rules, next)
 	}
+	headers, err := declaredHeaders(spec.Rules)
+	if err != nil {
+		return rules{}, err
+	}
+	all.Headers, all.Credentials = headers, credentials(headers)
 	slices.Sort(all.Parameters)
 	all.Parameters = slices.Compact(all.Parameters)
 	return all, nil
