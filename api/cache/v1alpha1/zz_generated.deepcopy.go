@@ -612,6 +612,11 @@ func (in *Rule) DeepCopyInto(out *Rule) {
 		*out = new(Key)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.RequestHeaders != nil {
+		in, out := &in.RequestHeaders, &out.RequestHeaders
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Slice != nil {
 		in, out := &in.Slice, &out.Slice
 		x := (*in).DeepCopy()

@@ -379,6 +379,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: match
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.Match
+    - name: requestHeaders
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: slice
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity

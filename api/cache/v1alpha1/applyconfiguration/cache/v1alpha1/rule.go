@@ -29,6 +29,12 @@ type RuleApplyConfiguration struct {
 	// key says what distinguishes objects besides host and path. Unset: all query parameters, in
 	// their order.
 	Key *KeyApplyConfiguration `json:"key,omitempty"`
+	// requestHeaders are the names of headers of requests that reach the origin, in addition to Accept, Accept-Encoding,
+	// Accept-Language, Origin, User-Agent and the headers that the cache sets. They are not part of the key: the origin has to
+	// answer with Vary if its answer depends on one. A header with a credential, such as X-Api-Key, makes a request go
+	// around the caches; named here, it does not. Headers such as X-Forwarded-Host, which tell servers the URL or the
+	// method of a request, are refused.
+	RequestHeaders []string `json:"requestHeaders,omitempty"`
 	// slice is the size of the parts in which objects are requested and stored, such as 1Mi: at least
 	// 64Ki, or 0 for whole objects. A request for a range then costs the slices that it is in. Use it
 	// for objects that do not change under their URL: an answer that begins with an old slice breaks
@@ -79,6 +85,16 @@ func (b *RuleApplyConfiguration) WithIgnoreCookies(value bool) *RuleApplyConfigu
 // If called multiple times, the Key field is set to the value of the last call.
 func (b *RuleApplyConfiguration) WithKey(value *KeyApplyConfiguration) *RuleApplyConfiguration {
 	b.Key = value
+	return b
+}
+
+// WithRequestHeaders adds the given value to the RequestHeaders field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequestHeaders field.
+func (b *RuleApplyConfiguration) WithRequestHeaders(values ...string) *RuleApplyConfiguration {
+	for i := range values {
+		b.RequestHeaders = append(b.RequestHeaders, values[i])
+	}
 	return b
 }
 
