@@ -105,7 +105,7 @@ func run(stop, life context.Context, o Options) error {
 	go supervisor.Checks.Run(life)
 	go supervisor.Readiness.Run(life)
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
-	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
+	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: supervisor.StatusClient()})
 	volume := watchVolume(life, o, registry)
 	defer volume.Close()
 	handler := server.Handler(server.Sources{

@@ -58,9 +58,11 @@ const (
 	Logs          Family = "logs"
 	NothingServed Family = "nothing-served"
 	Requests      Family = "requests"
+	// Hangs is the family of Hanging, which All lacks.
+	Hangs Family = "hanging"
 )
 
-// Families returns all families, in the order of the corpus.
+// Families returns the families of All, in the order of the corpus.
 func Families() []Family {
 	return []Family{Memory, Processes, Descriptors, DeadWorkers, Time, Logs, NothingServed, Requests}
 }

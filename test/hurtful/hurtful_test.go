@@ -68,6 +68,23 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestHangingCases: an API server and the operator would accept each configuration whose requests hang.
+func TestHangingCases(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range hurtful.Hanging() {
+		if corpus.CheckFiles(t, c.Files); names[c.Name] || c.Family != hurtful.Hangs || c.Hurts == "" {
+			t.Errorf("%s: %+v", c.Name, c)
+		}
+		names[c.Name] = true
+		if _, err := nginxconf.New(c.Files); err != nil {
+			t.Errorf("%s: the operator itself refuses it: %v", c.Name, err)
+		}
+	}
+	if len(names) != 25 {
+		t.Errorf("there are %d", len(names))
+	}
+}
+
 func TestServingNothing(t *testing.T) {
 	if n := len(hurtful.ServingNothing()); n != 16 {
 		t.Errorf("there are %d", n)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,13 @@ const (
 type StatusClient struct {
 	// Socket is the path of the unix socket.
 	Socket string
+	// queries counts the requests to it.
+	queries *atomic.Int64
 }
+
+// NewStatusClient returns a client for the path of a socket. Everyone who queries the same nginx uses the same client or a
+// copy of it, see Connections.Own.
+func NewStatusClient(socket string) StatusClient { return StatusClient{socket, new(atomic.Int64)} }
 
 // Served is the configuration that a worker reports to serve.
 type Served struct {
@@ -61,6 +68,7 @@ func (a StatusClient) get(ctx context.Context, path string) (head, body string, 
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	a.queries.Add(1)
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: nginx-operator\r\n\r\n", path); err != nil {
 		return "", "", fmt.Errorf("query nginx: %w", err)
 	}

@@ -9,6 +9,8 @@ import (
 // (https://nginx.org/en/docs/http/ngx_http_stub_status_module.html).
 type Connections struct {
 	Active, Accepted, Handled, Requests, Reading, Writing, Waiting int64
+	// Own is how many of Requests are those of the StatusClient.
+	Own int64
 }
 
 // stubStatus is the format of the module's response.
@@ -20,7 +22,9 @@ func (a StatusClient) Connections(ctx context.Context) (Connections, error) {
 	if err != nil {
 		return Connections{}, err
 	}
-	return parseStub(body)
+	c, err := parseStub(body)
+	c.Own = a.queries.Load()
+	return c, err
 }
 
 func parseStub(body string) (Connections, error) {

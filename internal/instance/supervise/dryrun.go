@@ -36,7 +36,7 @@ func (s *Supervisor) dryRun(ctx context.Context, c candidate) (instanceapi.Usage
 	defer s.endDryRun(master)
 	v := &verification{
 		candidate: dry, master: master, abort: s.memoryShort,
-		statusClient: nginx.StatusClient{Socket: assemble.StatusSocket(assemble.DryRunDir(s.Assembly.StateDir))},
+		statusClient: nginx.NewStatusClient(assemble.StatusSocket(assemble.DryRunDir(s.Assembly.StateDir))),
 	}
 	room := s.room()
 	failure := s.waitForWorkers(ctx, v)

@@ -24,9 +24,12 @@ func TestMessages(t *testing.T) {
 	before := window.Tally{Answers: 1000, Time: 30 * time.Second}
 	for _, c := range []comparison{
 		{first: window.Tally{Answers: 80, Bad: 60, Time: 30 * time.Second}, before: before},
-		{before: window.Tally{Answers: 3000, Time: 30 * time.Second}, silent: 12, since: time.Second},
+		{before: window.Tally{Answers: 3000, Time: 30 * time.Second}, silentLong: 12, since: time.Second},
 	} {
 		messages.Add(where, c.problem())
+	}
+	for _, c := range []traffic{{rate: 20, before: .01, takes: never, since: 5}, {rate: 20, before: .01, takes: 2, gaveUp: true, since: 5}, {rate: 20, before: .01, takes: 2, since: 5}} {
+		messages.Add(where, c.comparison().problem())
 	}
 	messages.Compare(t, "rollbacks.txt")
 }

@@ -29,6 +29,8 @@ type probation struct {
 	// before is the previous configuration; its dir is empty if there was none.
 	before serving
 	until  time.Time
+	// suspectUntil is until when answers count as late, so that the probation goes on.
+	suspectUntil time.Time
 	// comparing reports whether other pods wait for the first answers.
 	comparing bool
 	// why is the reason for a rollback; without problems: there is none.
@@ -69,15 +71,26 @@ func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 	switch signal := s.crashed(); {
 	case signal != "":
 		p.why = rollbackReason{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}
-	case now.After(p.until):
+	case now.After(p.end(now)):
 		s.endProbation()
 	case p.before.dir != "" && s.master.Running():
-		a := s.compare(ctx, p.candidate, p.analysis, now)
+		a := s.compare(ctx, p.candidate, &p.analysis)
 		if message := a.problem(); message != "" {
 			p.why = rollbackReason{problems: problem(errMessage(message)), passing: true}
 		}
-		p.comparing = p.comparing && a.open()
+		if a.suspect() {
+			p.suspectUntil = now.Add(logged)
+		}
+		p.comparing = p.comparing && (a.open() || now.Before(p.suspectUntil))
 	}
+}
+
+// end returns when the probation ends.
+func (p *probation) end(now time.Time) time.Time {
+	if now.Before(p.suspectUntil.Add(probationPause)) {
+		return p.until.Add(longestProbation - probationTime)
+	}
+	return p.until
 }
 
 // givenUp reports whether the last load has failed on its probation.

@@ -37,17 +37,25 @@ const (
 	// firstRate is the least number of answers per second for which other pods wait.
 	firstRate = 3
 	// enoughFirst is the number of answers after which the other pods continue, unless the share of
-	// bad answers has grown by more than suspicion.
-	enoughFirst = 2
-	suspicion   = 0.1
+	// bad answers has grown by more than suspicion, or requests wait for an answer. A request that nginx
+	// passes on to itself counts twice.
+	enoughFirst = 4
+	// inProgressShare is how many answers there must be for each request that waits for one, so that the
+	// other pods continue.
+	inProgressShare = 3
+	suspicion       = 0.1
 	// leastExpected is the least number of expected answers whose absence is significant.
 	leastExpected = 3
 	// leastBefore and leastFirst are the least numbers of answers that are compared.
 	leastBefore = 20
 	leastFirst  = 5
+	// connectionsTimeout bounds a query of nginx's counters.
+	connectionsTimeout = time.Second
 	// leastSilent is the least number of connections without a request, and of expected requests,
-	// from which the comparison concludes that nginx understands no request.
+	// from which the comparison concludes that nginx understands no request. A client has silentAfter to
+	// send one.
 	leastSilent = 5
+	silentAfter = 500 * time.Millisecond
 )
 
 // analysis is a load whose workers must not crash, and whose first answers are compared with those
@@ -62,6 +70,13 @@ type analysis struct {
 	connections *nginx.Connections
 	// silentRate is the number of connections without a request per second before the load.
 	silentRate float64
+	// inProgress is the number of requests that nginx handled right before the load, and arrivals are those since the new
+	// workers confirmed the configuration.
+	// peak is the most that there were more of them since then.
+	inProgress, peak int64
+	arrivals         arrivals
+	// responded is how long after that time the workers last reported their counters.
+	responded time.Duration
 }
 
 // begin records what the first answers of a candidate are compared with.
@@ -73,8 +88,11 @@ func (s *Supervisor) begin(ctx context.Context, c candidate) analysis {
 	}
 	s.catchUp()
 	s.Answers.StartComparison(c.revision)
-	last := s.lastAnalysis
-	a.silentRate = last.silent(s.connections(ctx)) / max(1, time.Since(last.confirmed).Seconds())
+	last, now := s.lastAnalysis, s.connections(ctx)
+	a.silentRate = last.silent(now) / max(1, time.Since(last.confirmed).Seconds())
+	if now != nil {
+		a.inProgress = now.Writing + now.Reading
+	}
 	return a
 }
 
@@ -98,6 +116,8 @@ func (a analysis) silent(now *nginx.Connections) float64 {
 
 // connections returns nginx's own counters, or nil if they cannot be read.
 func (s *Supervisor) connections(ctx context.Context) *nginx.Connections {
+	ctx, cancel := context.WithTimeout(ctx, connectionsTimeout)
+	defer cancel()
 	c, err := s.statusClient.Connections(ctx)
 	if err != nil {
 		slog.Warn("connections cannot be compared", "error", err)
@@ -155,14 +175,20 @@ func (s *Supervisor) compares(c candidate) bool {
 
 // compare compares the first answers of a candidate with those before it. It returns a zero
 // comparison if this candidate is not compared.
-func (s *Supervisor) compare(ctx context.Context, c candidate, a analysis, now time.Time) comparison {
+func (s *Supervisor) compare(ctx context.Context, c candidate, a *analysis) comparison {
 	if !s.compares(c) {
 		return comparison{}
 	}
+	now := s.connections(ctx)
 	s.catchUp()
-	found := comparison{since: now.Sub(a.confirmed), silentRate: a.silentRate}
+	found := comparison{since: time.Since(a.confirmed), silentRate: a.silentRate}
 	found.first, found.before = s.Answers.Comparison()
-	found.silent = int64(a.silent(s.connections(ctx)))
+	found.silent = int64(a.silent(now))
+	a.record(now, &found)
+	found.arrivals = a.arrivals
+	if a.connections != nil {
+		found.unresponsive = found.since - a.responded
+	}
 	return found
 }
 
@@ -174,50 +200,71 @@ func (e errMessage) Error() string { return string(e) }
 // comparison compares the first answers of a configuration with those before it.
 type comparison struct {
 	first, before window.Tally
-	// silent is the number of connections without a request.
-	silent int64
+	// silent is the number of connections without a request, and silentLong that of those since silentAfter.
+	silent, silentLong int64
 	// silentRate is their number per second before the load.
 	silentRate float64
 	// since is how long the configuration has been served.
 	since time.Duration
+	// begun is the number of requests that have begun meanwhile, and arrivals are the earlier ones. grown is how many more
+	// requests nginx handles than right before the load.
+	// peak is the most that it was.
+	begun, grown, peak int64
+	arrivals           arrivals
+	// unresponsive is how long no worker has reported its counters.
+	unresponsive time.Duration
 }
 
 // open reports whether other pods should wait for more answers.
-func (a comparison) open() bool {
+func (a *comparison) open() bool {
 	bad := badShare(a.first) > badShare(a.before)+suspicion || a.silent > a.first.Answers
 	switch {
+	case a.suspect():
+		return true
+	case a.silent >= leastSilent && a.silent > 2*a.first.Answers:
+		return a.since < probationTime
 	case a.since >= suspiciousWait:
 		return false
-	case bad, a.late():
+	case bad, a.behind():
 		return true
+	case a.waiting(a.begun) > 0:
+		return a.first.Answers < leastFirst || inProgressShare*a.waiting(a.begun) > a.first.Answers
 	default:
 		return a.first.Answers < enoughFirst && a.since < firstWait
 	}
 }
 
-// late reports whether fewer than half of the answers have arrived that the earlier rate predicts:
+// behind reports whether fewer than half of the answers have arrived that the earlier rate predicts:
 // the configuration is slow or does not answer, or the machine is too busy.
-func (a comparison) late() bool {
-	expected := rate(a.before) * a.since.Seconds()
+func (a *comparison) behind() bool {
+	expected := a.expected()
 	return expected >= leastExpected && float64(a.first.Answers) < expected/2
 }
 
+// expected returns how many answers the earlier rate makes expect.
+func (a *comparison) expected() float64 { return rate(a.before) * a.since.Seconds() }
+
 // problem describes what is wrong with the first answers. It is empty if nothing is wrong or there
 // are too few answers.
-func (a comparison) problem() string {
+func (a *comparison) problem() string {
 	const unless = "; if this is intended, set rollout.firstAnswers: Ignore"
-	switch expected := rate(a.before) * a.since.Seconds(); {
+	switch expected := a.expected(); {
 	case a.before.Answers < leastBefore:
 		return ""
 	case a.first.Answers >= leastFirst && canary.Jumped(a.first.Bad, a.first.Answers, a.before.Bad, a.before.Answers):
 		return fmt.Sprintf("%s of the first %d answers are 4xx or 5xx, and %s of those before were", percent(a.first), a.first.Answers, percent(a.before)) + unless
-	case a.silent >= leastSilent && a.silent > 2*a.first.Answers && float64(a.silent) > 3*a.silentRate*a.since.Seconds() && expected >= leastSilent && expected > 4*float64(a.first.Answers):
+	case a.silentLong >= leastSilent && a.silentLong > 2*a.first.Answers && float64(a.silentLong) > 3*a.silentRate*a.since.Seconds() && expected >= leastSilent && expected > 4*float64(a.first.Answers):
 		// Only a few answers may be those of a server to which this nginx passes connections
 		// through.
-		return fmt.Sprintf("%d connections did not result in a request: check whether nginx expects another protocol than its clients use (ssl, proxy_protocol, stream)", a.silent) + unless
-	default:
-		return ""
+		if waiting := a.waiting(a.begun); waiting > 0 {
+			return fmt.Sprintf("%d connections did not result in a request, and %d requests wait for an answer", a.silentLong, waiting) + unless
+		}
+		return fmt.Sprintf("%d connections did not result in a request: check whether nginx expects another protocol than its clients use (ssl, proxy_protocol, stream)", a.silentLong) + unless
 	}
+	if found := a.hangs(); found != "" {
+		return found + unless
+	}
+	return ""
 }
 
 func percent(t window.Tally) string { return fmt.Sprintf("%.0f%%", 100*badShare(t)) }

@@ -140,12 +140,15 @@ type serving struct {
 
 // New returns a Supervisor. Run starts its work.
 func New(options Options) *Supervisor {
-	s := &Supervisor{Options: options, wake: make(chan struct{}, 1), inquiries: make(chan inquiry), statusClient: nginx.StatusClient{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s := &Supervisor{Options: options, wake: make(chan struct{}, 1), inquiries: make(chan inquiry), statusClient: nginx.NewStatusClient(assemble.StatusSocket(options.Assembly.StateDir))}
 	s.mounts.dirs = options.ReloadOn
 	s.recall(time.Now())
 	s.report()
 	return s
 }
+
+// StatusClient returns the client of the status server.
+func (s *Supervisor) StatusClient() nginx.StatusClient { return s.statusClient }
 
 // Run runs nginx until ctx is done, and then drains it. It returns an error if nginx ends
 // unexpectedly.

@@ -13,6 +13,7 @@
 package window
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -48,9 +49,11 @@ type Ring struct {
 	start    time.Time
 	slots    [slots]slot
 
-	// first are the answers of the configuration of the last Begin, and before are those before it.
+	// first are the answers of the configuration of the last StartComparison, and before are those before it.
 	first, before Tally
 	begun         string
+	// shortWait is the time after which a client of that configuration that gives up counts as one without an answer.
+	shortWait time.Duration
 	// beforeAt is when before was counted, and own are the answers to the instance itself.
 	beforeAt time.Time
 	own      Tally
@@ -60,8 +63,33 @@ type Ring struct {
 type Tally struct {
 	// Answers counts all answers, and Bad those with 4xx, except 499, or 5xx.
 	Answers, Bad int64
+	// GaveUp counts the requests whose clients closed the connection (499) after Tally.ShortWait of the answers before the
+	// load. It is 0 for those before.
+	GaveUp int64
+	// Own counts the requests of the instance itself among Answers. Comparison has subtracted them from Answers.
+	Own int64
+	// Latency holds the durations of the answers that are not Bad and not in GaveUp. Before a load, it includes those with
+	// 4xx and 499.
+	Latency instanceapi.Histogram
 	// Time is the time in which they were given.
 	Time time.Duration
+}
+
+// A request takes far longer than before if it takes muchLonger times as long as nine in ten did, and at least shortest.
+const (
+	muchLonger = 3
+	shortest   = 100 * time.Millisecond
+)
+
+// Patience returns how long a request must take so that it takes far longer than those counted, and never less than least.
+func (t *Tally) Patience(least time.Duration) time.Duration {
+	const most = 0.9
+	return max(least, time.Duration(muchLonger*t.Latency.Quantile(most)*float64(time.Second)))
+}
+
+// LongerThan returns how many of the answers that are not bad took longer than a duration.
+func (t *Tally) LongerThan(limit time.Duration) int64 {
+	return int64(math.Round(t.Latency.Above(limit.Seconds())))
 }
 
 // minBaselineResponses is the least number of answers that replace the earlier ones in before: a
@@ -81,6 +109,7 @@ func (r *Ring) StartComparison(revision string) {
 		r.before, r.beforeAt = t, now
 	}
 	r.begun, r.first, r.own = revision, Tally{}, Tally{}
+	r.shortWait = r.before.Patience(shortest)
 }
 
 // CountOwnRequest records an answer since StartComparison to the instance itself. It is logged like any other, so Comparison
@@ -94,14 +123,29 @@ func (r *Ring) CountOwnRequest(status int) {
 	}
 }
 
-// Comparison returns the answers to clients by the configuration of Begin, and those of the
+// Comparison returns the answers to clients by the configuration of StartComparison, and those of the
 // configuration before it.
 func (r *Ring) Comparison() (first, before Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first = Tally{Answers: max(0, r.first.Answers-r.own.Answers), Bad: max(0, r.first.Bad-r.own.Bad)}
-	first.Bad = min(first.Bad, first.Answers)
+	first = r.first
+	first.Own = min(r.own.Answers, r.first.Answers)
+	first.Answers -= first.Own
+	first.Bad = min(max(0, r.first.Bad-r.own.Bad), first.Answers)
 	return first, r.before
+}
+
+// count counts an answer.
+func (t *Tally) count(status int, seconds float64, bucket int, shortWait time.Duration) {
+	t.Answers++
+	switch {
+	case refused(status):
+		t.Bad++
+	case status == statusGaveUp && seconds >= shortWait.Seconds():
+		t.GaveUp++
+	default:
+		t.Latency[bucket]++
+	}
 }
 
 // tally counts the answers within a time up to now, in whole slots.
@@ -116,8 +160,9 @@ func (r *Ring) tally(within time.Duration) Tally {
 		}
 		t.Answers += int64(s.errors)
 		t.Bad += int64(s.errors) + int64(s.refused)
-		for _, n := range s.latency {
+		for bucket, n := range s.latency {
 			t.Answers += int64(n)
+			t.Latency[bucket] += int64(n)
 		}
 	}
 	return t
@@ -147,10 +192,7 @@ func (r *Ring) Count(revision []byte, status int, seconds float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.begun != "" && string(revision) == r.begun {
-		r.first.Answers++
-		if refused(status) {
-			r.first.Bad++
-		}
+		r.first.count(status, seconds, bucket, r.shortWait)
 	}
 	if string(revision) != r.revision {
 		return
@@ -197,9 +239,12 @@ func (r *Ring) Last(revision string, within time.Duration) instanceapi.RequestWi
 	return w
 }
 
+// statusGaveUp is what nginx logs when the client has closed the connection before there was an answer.
+const statusGaveUp = 499
+
 // refused reports whether a status is an error of the request or of the server. 499 is neither: the
 // client did not wait.
-func refused(status int) bool { return status >= 400 && status != 499 }
+func refused(status int) bool { return status >= 400 && status != statusGaveUp }
 
 // slotNumber returns the number of the slot at a time after the start.
 func slotNumber(elapsed time.Duration) int64 { return int64(elapsed/slotTime) + 1 }

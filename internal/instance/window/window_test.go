@@ -268,11 +268,14 @@ func TestFirst(t *testing.T) {
 	r.SetServedRevision("next")
 	r.Count([]byte("next"), 403, .01)
 	first, before := r.Comparison()
-	if want := (Tally{Answers: 2, Bad: 1}); first != want {
+	want := Tally{Answers: 2, Bad: 1}
+	want.Latency.Observe(.01, 1)
+	if first != want {
 		t.Errorf("the first answers are %+v, and not %+v", first, want)
 	}
 	r.CountOwnRequest(403)
-	if first, _ := r.Comparison(); first != (Tally{Answers: 1}) {
+	want.Answers, want.Bad, want.Own = 1, 0, 1
+	if first, _ := r.Comparison(); first != want {
 		t.Errorf("without its own it is %+v", first)
 	}
 	if before.Answers != 5 || before.Bad != 2 || before.Time < baselineWindow || before.Time > baselineWindow+slotTime {
@@ -294,5 +297,41 @@ func TestRestartedComparison(t *testing.T) {
 	r.StartComparison("next")
 	if _, before := r.Comparison(); before.Answers != minBaselineResponses || before.Bad != 0 {
 		t.Errorf("what is compared with is %+v", before)
+	}
+}
+
+// TestGivenUp: clients that give up count apart if they have waited for far longer than those before.
+func TestGivenUp(t *testing.T) {
+	for name, tt := range map[string]struct{ before, gaveUp, after float64 }{
+		"soon":                    {.01, 0, .09},
+		"late":                    {.01, 1, .2},
+		"as long as they ever do": {10, 0, 20},
+		"far longer":              {10, 1, 40},
+	} {
+		r, _ := newRing()
+		for range minBaselineResponses {
+			r.Count(served, statusGaveUp, tt.before)
+		}
+		r.StartComparison("next")
+		r.Count([]byte("next"), statusGaveUp, tt.after)
+		if first, _ := r.Comparison(); first.Answers != 1 || first.Bad != 0 || float64(first.GaveUp) != tt.gaveUp || first.Latency.Count() != 1-first.GaveUp {
+			t.Errorf("%s: %+v", name, first)
+		}
+	}
+}
+
+func TestPatience(t *testing.T) {
+	var quick, slow Tally
+	quick.Latency.Observe(.01, 100)
+	slow.Latency.Observe(.01, 80)
+	slow.Latency.Observe(10, 20)
+	if got := quick.Patience(time.Second); got != time.Second {
+		t.Errorf("%s after quick answers", got)
+	}
+	if got := slow.Patience(time.Second); got < 20*time.Second {
+		t.Errorf("%s if one in five takes ten seconds", got)
+	}
+	if quick.LongerThan(time.Second) != 0 || slow.LongerThan(time.Second) != 20 {
+		t.Errorf("%d and %d are longer than a second", quick.LongerThan(time.Second), slow.LongerThan(time.Second))
 	}
 }
