@@ -93,3 +93,26 @@ func TestHasLoaded(t *testing.T) {
 		}
 	}
 }
+
+// TestHangingFigures: each way to miss the goal gives a figure that falls short.
+func TestHangingFigures(t *testing.T) {
+	good := hurtfulRow{Case: hurtful.Hanging()[0], verdict: "False ConfigRejected", loaded: 1, failed: hurtfulLoss, recovered: true}
+	for name, change := range map[string]func(*hurtfulRow){
+		"":              func(*hurtfulRow) {},
+		"failed":        func(r *hurtfulRow) { r.failed = hangingLoss + 1 },
+		"loaded twice":  func(r *hurtfulRow) { r.loaded = 2 },
+		"served":        func(r *hurtfulRow) { r.verdict = "True ConfigAccepted" },
+		"not recovered": func(r *hurtfulRow) { r.recovered = false },
+	} {
+		row, short := good, 0
+		change(&row)
+		for _, f := range hangingFigures([]hurtfulRow{row}) {
+			if figure.Figure.Short(f) {
+				short++
+			}
+		}
+		if want := min(1, len(name)); short != want {
+			t.Errorf("%q: %d figures fall short", name, short)
+		}
+	}
+}

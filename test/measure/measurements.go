@@ -58,6 +58,7 @@ func measurements() []measurement {
 		{"live", "how soon an edit is live on every pod, compared with a rolling restart and the kubelet's own delay", needsLoad, measureLive},
 		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
 		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},
+		{"hanging", "how many requests fail until a configuration whose requests hang is rolled back, and how many pods load it", needsLoad, measureHanging},
 		{"hurtful", "what configurations that nginx accepts, and that hurt, do to an application that serves", needsLoad, measureHurtful},
 		{"serving-nothing", "how many configurations that serve nothing are refused, and by what", needsLoad, measureServingNothing},
 		{"operand-upgrade", "what a change of the version of nginx takes, and the requests that fail meanwhile", needsLoad, measureUpgrade},
