@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"slices"
@@ -24,11 +25,17 @@ import (
 // pair returns the files of a Secret with a certificate that has the serial number.
 func pair(t *testing.T, serial int64) map[string]string {
 	t.Helper()
+	return lasting(t, serial, -time.Hour, time.Hour, "shop.example.com")
+}
+
+// lasting returns the files of a Secret with a certificate that is valid from a time to another, counted from now.
+func lasting(t *testing.T, serial int64, from, to time.Duration, host string) map[string]string {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "shop.example.com"}, DNSNames: []string{"shop.example.com"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(to),
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	must(t, err)
@@ -125,6 +132,43 @@ func TestBadCertificateLeavesTheOldOne(t *testing.T) {
 		if p.ready(); strings.Contains(p.output.String(), "PRIVATE KEY") {
 			t.Error("a key is in the log")
 		}
+	})
+}
+
+// TestCertificateThatClientsReject: a pair that has expired, is not valid yet, or is for another host does not replace one
+// that clients accept, also not after a restart of the container. The first pair is used in any case. What was not valid is
+// used when it is, without any event, and what was for another host when the configuration has that host.
+func TestCertificateThatClientsReject(t *testing.T) {
+	const site = `server { listen 443 ssl; server_name %s; ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; location / { return 200 ok; } }`
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, map[string]string{"site.conf": fmt.Sprintf(site, "shop.example.com")})
+		p.mount(shop, lasting(t, 1, -3*time.Hour, -2*time.Hour, "shop.example.com"))
+		arguments := []string{"--port=https:443/TCP", "--certificate=shop"}
+		p.start(image, arguments...)
+		p.until("the first pair has expired", func(s instanceapi.Status) bool { return s.Ready && first(s).Serial == "1" && first(s).Error == "" })
+		keeps := func(step string, serial int64, words string) {
+			t.Helper()
+			status := p.until(step, func(s instanceapi.Status) bool { return s.Ready && strings.Contains(first(s).Error, words) })
+			if got := first(status); got.Serial != fmt.Sprint(serial) || p.served() != serial {
+				t.Errorf("%s: nginx serves %d, and the report is %+v", step, p.served(), got)
+			}
+		}
+		p.mount(shop, lasting(t, 2, -time.Hour, time.Hour, "shop.example.com"))
+		p.until("a valid one", func(s instanceapi.Status) bool { return first(s).Serial == "2" && s.Ready })
+		p.mount(shop, lasting(t, 3, -3*time.Hour, -2*time.Hour, "shop.example.com"))
+		keeps("an expired one", 2, "the certificate expired on")
+		p.mount(shop, lasting(t, 4, -time.Hour, time.Hour, "blog.example.com"))
+		keeps("one of another host", 2, "is not for shop.example.com")
+		p.crash()
+		p.start(image, arguments...)
+		keeps("after a restart", 2, "is not for shop.example.com")
+		p.serves(p.roll(map[string]string{"site.conf": fmt.Sprintf(site, "blog.example.com")}))
+		p.until("the configuration has the other host", func(s instanceapi.Status) bool { return first(s).Serial == "4" && first(s).Error == "" && s.Ready })
+		begins := time.Now().Add(15 * time.Second)
+		p.mount(shop, lasting(t, 5, time.Until(begins), time.Hour, "blog.example.com"))
+		keeps("one that is not valid yet", 4, "is not valid before")
+		time.Sleep(time.Until(begins))
+		p.until("it is valid", func(s instanceapi.Status) bool { return first(s).Serial == "5" && first(s).Error == "" && s.Ready })
 	})
 }
 

@@ -84,13 +84,17 @@ func isChain(text []byte) bool {
 	return found
 }
 
-// describe fills the report with the details of a good pair.
-func describe(report *instanceapi.Certificate, files map[string]string) {
+// leaf returns the certificate of a good pair, or nil.
+func leaf(files map[string]string) *x509.Certificate {
 	pair, err := tls.X509KeyPair([]byte(files[certFile]), []byte(files[keyFile]))
 	if err != nil {
-		return
+		return nil
 	}
-	leaf := pair.Leaf
+	return pair.Leaf
+}
+
+// describe fills the report with the details of a certificate.
+func describe(report *instanceapi.Certificate, leaf *x509.Certificate) {
 	report.Subject, report.Issuer = leaf.Subject.String(), leaf.Issuer.String()
 	report.DNSNames = leaf.DNSNames
 	report.Serial = leaf.SerialNumber.Text(16)

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"example.com/nginx-operator/internal/instance/keypipe"
 	"example.com/nginx-operator/internal/instance/volumes"
@@ -30,10 +32,14 @@ type certificateState struct {
 	report instanceapi.Certificate
 	// version and mounted describe the Secret as it was last read.
 	version, mounted string
-	// candidate is the content of a good Secret that nginx does not use yet.
+	// candidate is the content of a good Secret that nginx does not use yet, and withheld is set while the
+	// pair in use is better.
 	candidate map[string]string
-	// used is the hash of the pair that nginx uses. refused is the hash of the pair that nginx refused.
+	withheld  bool
+	// used is the hash of the pair that nginx uses, and leaf is its certificate. refused is the hash of the pair that
+	// nginx refused.
 	used, refused string
+	leaf          *x509.Certificate
 }
 
 // NewKeeper returns a Keeper for the named certificates. It reads the Secrets below secrets and writes the certificates
@@ -72,8 +78,9 @@ func (k *Keeper) restore() error {
 		if err := k.writePair(name, used, files); err != nil {
 			return err
 		}
-		k.state[name].used = used
-		describe(&k.state[name].report, files)
+		s := k.state[name]
+		s.used, s.leaf = used, leaf(files)
+		describe(&s.report, s.leaf)
 	}
 	return nil
 }
@@ -110,10 +117,20 @@ func (k *Keeper) WatchedFolders() []string {
 	return folders
 }
 
-// Refresh reads the Secrets that have changed.
-func (k *Keeper) Refresh() {
+// Refresh reads the Secrets that have changed, and decides which pairs nginx is to use at a time. hosts returns the names
+// of the servers that use a certificate.
+func (k *Keeper) Refresh(now time.Time, hosts func(name string, used *x509.Certificate) []string) {
 	for _, name := range k.names {
-		k.refresh(name, k.state[name])
+		s := k.state[name]
+		k.refresh(name, s)
+		if s.candidate == nil {
+			continue
+		}
+		s.report.Error = ""
+		if s.leaf != nil {
+			s.report.Error = reasonToKeep(s.leaf, leaf(s.candidate), hosts(name, s.leaf), now)
+		}
+		s.withheld = s.report.Error != ""
 	}
 }
 
@@ -151,10 +168,12 @@ func readErrorMessage(err error) string {
 	return "it keeps changing"
 }
 
-// HasUnpublished reports whether there is a good pair that nginx does not use yet.
+// HasUnpublished reports whether there is a pair that nginx is to use and does not use yet.
 func (k *Keeper) HasUnpublished() bool {
-	return slices.ContainsFunc(k.names, func(name string) bool { return k.state[name].candidate != nil })
+	return slices.ContainsFunc(k.names, func(name string) bool { return k.state[name].isDue() })
 }
+
+func (s *certificateState) isDue() bool { return s.candidate != nil && !s.withheld }
 
 // Publish makes the good pairs available to nginx. The caller must call undo if nginx refuses them, which restores the
 // previous pairs, or done if nginx accepts them, which removes the pairs that are no longer used.
@@ -168,7 +187,7 @@ func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
 	}
 	for _, name := range k.names {
 		s := k.state[name]
-		if s.candidate == nil {
+		if !s.isDue() {
 			continue
 		}
 		step, err := k.publish(name, s)
@@ -182,7 +201,7 @@ func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
 }
 
 func (k *Keeper) publish(name string, s *certificateState) (undo func(string), err error) {
-	before, beforeReport := s.used, s.report
+	before, beforeLeaf, beforeReport := s.used, s.leaf, s.report
 	fresh := s.mounted
 	if err := k.writePair(name, fresh, s.candidate); err != nil {
 		return nil, err
@@ -190,11 +209,11 @@ func (k *Keeper) publish(name string, s *certificateState) (undo func(string), e
 	if err := k.link(name, fresh); err != nil {
 		return nil, err
 	}
-	s.used = fresh
-	describe(&s.report, s.candidate)
+	s.used, s.leaf = fresh, leaf(s.candidate)
+	describe(&s.report, s.leaf)
 	s.candidate = nil
 	return func(reason string) {
-		s.used, s.refused, s.report = before, fresh, beforeReport
+		s.used, s.leaf, s.refused, s.report = before, beforeLeaf, fresh, beforeReport
 		s.report.Error = reason
 		if before == "" {
 			_ = os.Remove(filepath.Join(k.dir, name))

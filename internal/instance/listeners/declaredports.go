@@ -114,3 +114,18 @@ func ByCertificate(found []Listener) map[string][]string {
 	}
 	return used
 }
+
+// NamesByCertificate returns the names of the servers that use each certificate.
+func NamesByCertificate(found []Listener) map[string][]string {
+	names := map[string][]string{}
+	for _, l := range found {
+		for _, certificate := range l.Certificates {
+			for _, name := range l.Names {
+				if !slices.Contains(names[certificate], name) {
+					names[certificate] = append(names[certificate], name)
+				}
+			}
+		}
+	}
+	return names
+}

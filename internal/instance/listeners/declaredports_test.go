@@ -1,7 +1,9 @@
 package listeners
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,4 +62,18 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	messages.Compare(t, "listeners.txt")
+}
+
+// TestNamesByCertificate: a certificate has the names of all servers that use it over TLS.
+func TestNamesByCertificate(t *testing.T) {
+	found := []Listener{
+		{Certificates: []string{"shop", "all"}, Names: []string{"shop.example.com", "~^x"}},
+		{Certificates: []string{"all"}, Names: []string{"shop.example.com", "blog.example.com"}},
+		{Names: []string{"plain.example.com"}},
+		{Certificates: []string{"unnamed"}},
+	}
+	want := map[string][]string{"shop": {"shop.example.com", "~^x"}, "all": {"shop.example.com", "~^x", "blog.example.com"}}
+	if got := NamesByCertificate(found); !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

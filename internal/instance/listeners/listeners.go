@@ -23,6 +23,8 @@ type Listener struct {
 	Protocol string
 	// Certificates are the names of the certificates that the server uses at this address.
 	Certificates []string
+	// Names are the names of the server.
+	Names []string
 	// File and Line are the position of the directive, or of the server that has none.
 	File string
 	Line int
@@ -73,7 +75,7 @@ func (r Reader) All(tree syntax.Tree, main string) (found []Listener, sockets []
 		listeners, unix := s.listeners(r.DefaultPort)
 		for _, l := range listeners {
 			if l.tls || s.ssl {
-				l.Certificates = certificates
+				l.Certificates, l.Names = certificates, s.names
 			}
 			found = append(found, l.Listener)
 		}
@@ -105,6 +107,7 @@ type server struct {
 	visit        syntax.Visit
 	listens      []syntax.Visit
 	certificates []string
+	names        []string
 	// own is set if the server does not inherit certificates.
 	own bool
 	// ssl is set by the obsolete directive `ssl on`.
@@ -115,6 +118,8 @@ func (r Reader) inServer(s *server, v syntax.Visit) {
 	switch v.Name {
 	case "listen":
 		s.listens = append(s.listens, v)
+	case "server_name":
+		s.names = append(s.names, v.Args...)
 	case "ssl_certificate":
 		s.own = true
 		s.certificates = r.certificate(s.certificates, v)
@@ -127,7 +132,12 @@ func (r Reader) certificate(names []string, v syntax.Visit) []string {
 	if len(v.Args) != 1 {
 		return names
 	}
-	inside, ok := strings.CutPrefix(path.Clean(v.Args[0]), r.TLSDir+"/")
+	file := path.Clean(v.Args[0])
+	if !path.IsAbs(file) {
+		// nginx finds it in the folder of its configuration, which links to the folder of certificates.
+		file = path.Join(path.Dir(r.TLSDir), file)
+	}
+	inside, ok := strings.CutPrefix(file, r.TLSDir+"/")
 	name, _, nested := strings.Cut(inside, "/")
 	if !ok || !nested || slices.Contains(names, name) {
 		return names

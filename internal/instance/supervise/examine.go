@@ -28,6 +28,8 @@ import (
 type facts struct {
 	// uses maps each certificate to the addresses where it is used.
 	uses map[string][]string
+	// hosts maps each certificate to the names of the servers that use it.
+	hosts map[string][]string
 	// sockets are the unix sockets on which nginx listens.
 	sockets []string
 	demand  assemble.Demand
@@ -200,7 +202,7 @@ func (s *Supervisor) listeners(c *candidate, tree syntax.Tree, cut bool) []insta
 	for i := range all {
 		all[i].File = shown(all[i].File)
 	}
-	c.facts.uses, c.facts.sockets = listeners.ByCertificate(all), sockets
+	c.facts.uses, c.facts.hosts, c.facts.sockets = listeners.ByCertificate(all), listeners.NamesByCertificate(all), sockets
 	found := append(certs.PerHandshake(tree, filepath.Join(c.dir, assemble.MainFile), s.TLSDir, shown),
 		listeners.Check(s.Ports, all, listeners.Addresses(), c.facts.checks.Families, s.OwnPort)...)
 	if cut && len(found) > 0 {

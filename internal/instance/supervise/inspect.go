@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -37,7 +38,7 @@ func (s *Supervisor) inspect(ctx context.Context) {
 		s.retryCertificates = time.Time{}
 		s.Certs.Retry()
 	}
-	s.Certs.Refresh()
+	s.Certs.Refresh(time.Now(), s.hosts)
 	if s.mounts.refresh() {
 		s.inputs++
 	}
@@ -58,6 +59,18 @@ func (s *Supervisor) inspect(ctx context.Context) {
 		}
 	}
 	s.prune(inUse...)
+}
+
+// hosts returns the server names for which a certificate is used. While nginx starts, these are the names in the
+// certificate that it used before, until nginx refuses the configuration with it.
+func (s *Supervisor) hosts(name string, used *x509.Certificate) []string {
+	switch {
+	case s.master.Running():
+		return s.past.of(s.serving.revision).facts.hosts[name]
+	case s.past.of(s.folders.stable.revision).Test == instanceapi.Failed:
+		return nil
+	}
+	return used.DNSNames
 }
 
 func (m *mounted) refresh(dir string) {

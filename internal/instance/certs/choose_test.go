@@ -1,0 +1,179 @@
+package certs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"maps"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/keypipe"
+	"example.com/nginx-operator/internal/instance/proc"
+	"example.com/nginx-operator/test/golden"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// lasting returns a certificate that is valid from a number of hours to another, counted from noon.
+func lasting(from, to int, names ...string) *x509.Certificate {
+	return &x509.Certificate{NotBefore: noon.Add(time.Duration(from) * time.Hour), NotAfter: noon.Add(time.Duration(to) * time.Hour), DNSNames: names}
+}
+
+// TestReasonToKeep: nginx keeps a pair that clients accept as long as they reject the new one.
+func TestReasonToKeep(t *testing.T) {
+	good, gone, goneLonger, coming, comingLater := lasting(-9, 9), lasting(-9, -1), lasting(-9, -2), lasting(1, 9), lasting(2, 9)
+	const shop, blog, all = "shop.example.com", "blog.example.com", "*.example.com"
+	tests := []struct {
+		name       string
+		used, next *x509.Certificate
+		hosts      string
+		want       string
+	}{
+		{"the first pair is valid", nil, good, "", ""},
+		{"the first pair has expired", nil, gone, "", ""},
+		{"the first pair is not valid yet", nil, coming, "", ""},
+		{"the first pair is for another host", nil, lasting(-9, 9, blog), shop, ""},
+		{"valid after valid", good, lasting(-1, 3), "", ""},
+		{"expired after valid", good, gone, "", "expired on 2026-11-21 11:00:00 UTC: nginx keeps using the previous one, which is valid until 2026-11-21 21:00:00 UTC"},
+		{"not yet valid after valid", good, coming, "", "is not valid before 2026-11-21 13:00:00 UTC: nginx keeps"},
+		{"valid after expired", gone, good, "", ""},
+		{"not yet valid after expired", gone, coming, "", ""},
+		{"expired after expired earlier", goneLonger, gone, "", ""},
+		{"expired after expired later", gone, goneLonger, "", "which expired on 2026-11-21 11:00:00 UTC"},
+		{"expired at the same time", gone, lasting(-3, -1), "", ""},
+		{"valid after not yet valid", coming, good, "", ""},
+		{"expired after not yet valid", coming, gone, "", "which becomes valid on 2026-11-21 13:00:00 UTC"},
+		{"not yet valid after not yet valid", coming, comingLater, "", ""},
+		{"valid from now on", good, lasting(0, 9), "", ""},
+		{"valid until now", good, lasting(-9, 0), "", ""},
+
+		{"another name that no server has", lasting(-9, 9, shop), lasting(-9, 9, blog), "", ""},
+		{"a name that only the new one has", lasting(-9, 9, shop), lasting(-9, 9, shop, blog), shop + " " + blog, ""},
+		{"another name than the server's", lasting(-9, 9, shop), lasting(-9, 9, blog), shop, "is not for shop.example.com"},
+		{"a name less", lasting(-9, 9, shop, blog), lasting(-9, 9, blog), shop + " " + blog + " " + shop, "is not for shop.example.com, which"},
+		{"many names less", lasting(-9, 9, all), lasting(-9, 9, "x.org"), "a.example.com b.example.com c.example.com d.example.com e.example.com", "c.example.com and 2 more"},
+		{"a name that neither has", lasting(-9, 9, shop), lasting(-9, 9, blog), "other.org", ""},
+		{"a wildcard instead of the name", lasting(-9, 9, shop), lasting(-9, 9, all), shop, ""},
+		{"a name instead of the wildcard", lasting(-9, 9, all), lasting(-9, 9, shop), all + " " + shop, "is not for *.example.com"},
+		{"a domain with its subdomains", lasting(-9, 9, all, "example.com"), lasting(-9, 9, all), ".example.com", "is not for .example.com"},
+		{"upper case", lasting(-9, 9, shop), lasting(-9, 9, "SHOP.example.com"), "Shop.Example.com.", ""},
+		{"names that are no host", lasting(-9, 9, shop), lasting(-9, 9, blog), `_ ~^shop\. $hostname www.example.*`, ""},
+		{"other names once the used one has expired", lasting(-9, -1, shop), lasting(-9, 9, blog), shop, ""},
+		{"an address", &x509.Certificate{NotBefore: noon, NotAfter: noon, IPAddresses: []net.IP{net.ParseIP("2001:db8::1")}}, good, "[2001:db8:0::1]", "is not for [2001:db8:0::1]"},
+	}
+	var messages golden.Messages
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := reasonToKeep(tt.used, tt.next, strings.Fields(tt.hosts), noon)
+			if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if got != "" {
+				messages.Add("certificate not used by an instance", got)
+			}
+		})
+	}
+	messages.Compare(t, "keep.txt")
+}
+
+// issueLasting returns a Secret with a self-signed certificate.
+func issueLasting(t *testing.T, serial int64, like *x509.Certificate) map[string]string {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := *like
+	template.SerialNumber = big.NewInt(serial)
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{certFile: encode("CERTIFICATE", der), keyFile: encode("PRIVATE KEY", pkcs8)}
+}
+
+// mount replaces the files of a Secret as a kubelet does.
+func mount(t *testing.T, secrets, version string, files map[string]string) {
+	t.Helper()
+	dir := filepath.Join(secrets, "shop")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(filepath.Join(dir, version), 0o700))
+	for name, content := range files {
+		must(os.WriteFile(filepath.Join(dir, version, name), []byte(content), 0o600))
+	}
+	must(os.Symlink(version, filepath.Join(dir, "next")))
+	must(os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "..data")))
+	for name := range files {
+		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKeeperWaits: a pair that is not valid yet is due when it is, without any change of the Secret. A container that
+// restarts meanwhile uses the pair that it used before.
+func TestKeeperWaits(t *testing.T) {
+	secrets, dir := t.TempDir(), t.TempDir()
+	open := func() *Keeper {
+		t.Helper()
+		k, err := NewKeeper(secrets, dir, []string{"shop"}, &keypipe.Readers{Proc: proc.Root, Started: func(int) bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	noHosts := func(string, *x509.Certificate) []string { return nil }
+	check := func(k *Keeper, step string, hours int, serial, words string) {
+		t.Helper()
+		k.Refresh(noon.Add(time.Duration(hours)*time.Hour), noHosts)
+		if k.HasUnpublished() {
+			_, done, err := k.Publish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			done()
+		}
+		got := k.Report(nil)[0]
+		if got.Serial != serial || (got.Error == "") != (words == "") || !strings.Contains(got.Error, words) {
+			t.Errorf("%s: it uses %s and says %q, want %s and %q", step, got.Serial, got.Error, serial, words)
+		}
+	}
+	k := open()
+	mount(t, secrets, "1", issueLasting(t, 1, lasting(-9, -5)))
+	check(k, "the first pair has expired", 0, "1", "")
+	good := issueLasting(t, 2, lasting(-9, 6))
+	mount(t, secrets, "2", good)
+	check(k, "a valid pair", 0, "2", "")
+	mount(t, secrets, "3", issueLasting(t, 3, lasting(2, 9)))
+	check(k, "a pair that is not valid yet", 0, "2", "not valid before")
+	check(k, "it is not valid yet", 1, "2", "not valid before")
+	k = open()
+	check(k, "after a restart", 1, "2", "not valid before")
+	mount(t, secrets, "4", maps.Clone(good))
+	check(k, "the used pair again", 1, "2", "")
+	mount(t, secrets, "5", issueLasting(t, 5, lasting(2, 9)))
+	check(k, "another one that is not valid yet", 1, "2", "not valid before")
+	mount(t, secrets, "6", map[string]string{certFile: "no certificate", keyFile: "no key"})
+	check(k, "no pair", 3, "2", "no valid certificate")
+	mount(t, secrets, "7", issueLasting(t, 7, lasting(2, 9)))
+	check(k, "it is valid by now", 3, "7", "")
+	mount(t, secrets, "8", issueLasting(t, 8, lasting(-9, -5)))
+	check(k, "a pair that has expired", 3, "7", "expired on")
+	check(k, "both have expired", 10, "7", "which expired on")
+}
