@@ -50,14 +50,20 @@ func lasting(t *testing.T, serial int64, from, to time.Duration, host string) ma
 // served returns the serial number of the certificate that nginx presents.
 func (p *Pod) served() int64 {
 	p.t.Helper()
+	return p.presented("").SerialNumber.Int64()
+}
+
+// presented returns the certificate that nginx presents to clients of a host.
+func (p *Pod) presented(host string) *x509.Certificate {
+	p.t.Helper()
 	conn, err := p.container.Dial(p.t.Context(), "tcp", "127.0.0.1:443")
 	must(p.t, err)
 	defer func() { _ = conn.Close() }()
-	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: host})
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
 	defer cancel()
 	must(p.t, client.HandshakeContext(ctx))
-	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	return client.ConnectionState().PeerCertificates[0]
 }
 
 // withCertificate starts a TLS site whose Secret has the files.
@@ -169,6 +175,49 @@ func TestCertificateThatClientsReject(t *testing.T) {
 		keeps("one that is not valid yet", 4, "is not valid before")
 		time.Sleep(time.Until(begins))
 		p.until("it is valid", func(s instanceapi.Status) bool { return first(s).Serial == "5" && first(s).Error == "" && s.Ready })
+	})
+}
+
+// TestStartWithoutOneOfTheCertificates: a new pod whose Secret of one host is bad serves the other hosts. Clients reject the
+// connections to the host until its Secret is good. A container that restarts meanwhile does the same.
+func TestStartWithoutOneOfTheCertificates(t *testing.T) {
+	const blog = instanceapi.DirSecrets + "/blog"
+	const conf = `server { listen 443 ssl; server_name shop.example.com; ssl_certificate tls/shop/tls.crt; ssl_certificate_key tls/shop/tls.key; location / { return 200 shop; } }
+server { listen 443 ssl; server_name blog.example.com; ssl_certificate tls/blog/tls.crt; ssl_certificate_key tls/blog/tls.key; location / { return 200 blog; } }
+server { listen 80; location / { return 200 plain; } }`
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, map[string]string{"site.conf": conf})
+		p.mount(shop, pair(t, 7))
+		p.mount(blog, map[string]string{"tls.crt": "no certificate", "tls.key": "no key"})
+		arguments := []string{"--port=https:443/TCP", "--port=http:80/TCP", "--certificate=shop", "--certificate=blog"}
+		for _, step := range []string{"a new pod", "after a restart"} {
+			p.start(image, arguments...)
+			status := p.until(step, func(s instanceapi.Status) bool { return s.Ready })
+			of := map[string]instanceapi.Certificate{}
+			for _, c := range status.Certificates {
+				of[c.Name] = c
+			}
+			if of["blog"].Error == "" || of["blog"].NotAfter != nil || of["shop"].Error != "" || of["shop"].Serial != "7" {
+				t.Errorf("%s: the certificates are %+v", step, status.Certificates)
+			}
+			if c := p.presented("shop.example.com"); c.SerialNumber.Int64() != 7 {
+				t.Errorf("%s: shop presents %v", step, c.Subject)
+			}
+			if c := p.presented("blog.example.com"); time.Now().Before(c.NotAfter) || c.VerifyHostname("blog.example.com") == nil {
+				t.Errorf("%s: clients may accept the certificate of blog: %v", step, c.Subject)
+			}
+			p.body(80, "plain")
+			if step == "a new pod" {
+				p.crash()
+			}
+		}
+		p.mount(blog, lasting(t, 8, -time.Hour, time.Hour, "blog.example.com"))
+		p.until("the Secret is good", func(s instanceapi.Status) bool {
+			return s.Certificates[0].Serial == "8" && s.Certificates[0].Error == ""
+		})
+		if c := p.presented("blog.example.com"); c.SerialNumber.Int64() != 8 {
+			t.Errorf("blog presents %v", c.Subject)
+		}
 	})
 }
 

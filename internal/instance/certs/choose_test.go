@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/pem"
 	"maps"
 	"math/big"
 	"net"
@@ -123,6 +124,68 @@ func mount(t *testing.T, secrets, version string, files map[string]string) {
 		if err := os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)); err != nil && !os.IsExist(err) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestFillGaps: nginx gets a placeholder for a pair that it has none of if it has another pair. The placeholder is never
+// reported, does not survive a restart of the container, and gives way to any pair.
+func TestFillGaps(t *testing.T) {
+	secrets, dir := t.TempDir(), t.TempDir()
+	open := func(names ...string) *Keeper {
+		t.Helper()
+		k, err := NewKeeper(secrets, dir, names, &keypipe.Readers{Proc: proc.Root, Started: func(int) bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Refresh(noon, func(string, *x509.Certificate) []string { return nil })
+		return k
+	}
+	fills := func(k *Keeper, want bool) {
+		t.Helper()
+		if filled, err := k.FillGaps(); filled != want || err != nil {
+			t.Errorf("filled is %v, %v, want %v", filled, err, want)
+		}
+	}
+	publish := func(k *Keeper) {
+		t.Helper()
+		_, done, err := k.Publish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		done()
+	}
+	fills(open("shop"), false)
+	fills(open("blog", "shop"), false)
+	mount(t, secrets, "1", issueLasting(t, 1, lasting(-9, -5)))
+	fills(open("shop"), false)
+	for range 2 {
+		k := open("blog", "shop")
+		fills(k, true)
+		fills(k, false)
+		publish(k)
+		text, err := os.ReadFile(filepath.Join(dir, "blog", certFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(text)
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || !c.NotAfter.Before(noon) || len(c.DNSNames) > 0 {
+			t.Errorf("clients may accept the placeholder: %+v, %v", c, err)
+		}
+		if r := k.Report(nil); r[0].Error == "" || r[0].NotAfter != nil || r[1].Serial != "1" {
+			t.Errorf("it reports %+v", r)
+		}
+	}
+	// The Secret becomes good while nginx runs with the placeholder.
+	k := open("blog", "shop")
+	fills(k, true)
+	if err := os.Symlink("shop", filepath.Join(secrets, "blog")); err != nil {
+		t.Fatal(err)
+	}
+	k.Refresh(noon, func(string, *x509.Certificate) []string { return []string{"blog.example.com"} })
+	publish(k)
+	if r := k.Report(nil)[0]; r.Serial != "1" || r.Error != "" {
+		t.Errorf("with a good Secret, it reports %+v", r)
 	}
 }
 

@@ -85,7 +85,7 @@ func (k *Keeper) restore() error {
 	return nil
 }
 
-// present returns the files of the pair that the link points to, including the keys.
+// present returns the files of the pair that the link points to, including the keys. They are empty if there is none.
 func (k *Keeper) present(name string) (map[string]string, error) {
 	files, err := volumes.Read(filepath.Join(k.dir, name))
 	if err != nil || files == nil {
@@ -94,6 +94,9 @@ func (k *Keeper) present(name string) (map[string]string, error) {
 	target, err := os.Readlink(filepath.Join(k.dir, name))
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate %s: %w", name, err)
+	}
+	if target == pairLink(name, placeholder) {
+		return map[string]string{}, nil
 	}
 	private, err := k.keys.read(filepath.Base(target))
 	maps.Copy(files, private)
@@ -227,11 +230,13 @@ func (k *Keeper) pairDir(name, hash string) string {
 	return filepath.Join(k.dir, pairsDir, name+"-"+hash)
 }
 
+func pairLink(name, hash string) string { return filepath.Join(pairsDir, name+"-"+hash) }
+
 func (k *Keeper) link(name, hash string) error {
 	next := filepath.Join(k.dir, pairsDir, name+".next")
 	_ = os.Remove(next)
 	// The link is relative, so that it is valid wherever the folder is mounted.
-	if err := os.Symlink(filepath.Join(pairsDir, name+"-"+hash), next); err != nil {
+	if err := os.Symlink(pairLink(name, hash), next); err != nil {
 		return fmt.Errorf("switch the certificate %s: %w", name, err)
 	}
 	if err := os.Rename(next, filepath.Join(k.dir, name)); err != nil {

@@ -39,6 +39,7 @@ func (s *Supervisor) inspect(ctx context.Context) {
 		s.Certs.Retry()
 	}
 	s.Certs.Refresh(time.Now(), s.hosts)
+	s.fillCertificateGaps()
 	if s.mounts.refresh() {
 		s.inputs++
 	}
@@ -59,6 +60,21 @@ func (s *Supervisor) inspect(ctx context.Context) {
 		}
 	}
 	s.prune(inUse...)
+}
+
+// fillCertificateGaps lets nginx start although some Secrets have no good pair. nginx that runs keeps the last good ones.
+func (s *Supervisor) fillCertificateGaps() {
+	if s.master.Running() {
+		return
+	}
+	filled, err := s.Certs.FillGaps()
+	if err != nil {
+		slog.Error("nginx has no placeholder for a certificate", "error", err)
+	}
+	if filled {
+		s.inputs++
+		slog.Warn("nginx starts without some certificates, to serve the other hosts: clients reject the connections to theirs")
+	}
 }
 
 // hosts returns the server names for which a certificate is used. While nginx starts, these are the names in the

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/poddiagnosis"
@@ -274,13 +276,44 @@ func (p *progress) newPods() []rollout.NewPod {
 			Name: pod.Name, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time,
 			Running: observe.Running(pod), Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod),
 		}
-		if !fresh.Ready {
+		if problem := p.missingCertificate(instance); fresh.Ready && problem != "" {
+			fresh.Ready, fresh.NotReady = false, problem
+		} else if !fresh.Ready {
 			fresh.Diagnosis = poddiagnosis.Of(pod, instance, p.selection.Run.Config.Revision)
 			fresh.NotReady = poddiagnosis.NotReady(pod, instance)
 		}
 		pods = append(pods, fresh)
 	}
 	return pods
+}
+
+// missingCertificate returns why a pod serves without a certificate that a pod of another template has, or "". Such a pod
+// serves the other hosts, but must not replace one that serves all of them.
+func (p *progress) missingCertificate(instance *instanceapi.Status) string {
+	if instance == nil {
+		return ""
+	}
+	for _, c := range instance.Certificates {
+		if c.Error != "" && c.NotAfter == nil && p.othersHave(c.Name) {
+			return fmt.Sprintf("tls %s: %s", c.Name, c.Error)
+		}
+	}
+	return ""
+}
+
+// othersHave reports whether a pod of another template that serves has a certificate.
+func (p *progress) othersHave(certificate string) bool {
+	for i := range p.State.Pods {
+		pod := &p.State.Pods[i]
+		instance := p.State.Instances[pod.Name]
+		if instance == nil || !observe.Ready(pod) || observe.TemplateOf(pod) == p.selection.Run.Hash {
+			continue
+		}
+		if slices.ContainsFunc(instance.Certificates, func(c instanceapi.Certificate) bool { return c.Name == certificate && c.NotAfter != nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 // oldReady counts the pods of other templates that serve.
