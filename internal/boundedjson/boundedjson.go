@@ -37,7 +37,12 @@ func (e *LimitError) Error() string {
 
 // Read reads a text from a stream. It stops at the first byte that exceeds a limit. The error is a LimitError then.
 func (l Limits) Read(from io.Reader) ([]byte, error) {
-	return io.ReadAll(&checkedReader{from: io.LimitReader(from, int64(l.Bytes)+1), scanner: scanner{limits: l}})
+	return io.ReadAll(l.Reader(io.LimitReader(from, int64(l.Bytes)+1)))
+}
+
+// Reader returns a reader of a text that fails with a LimitError at the first byte that exceeds a limit.
+func (l Limits) Reader(from io.Reader) io.Reader {
+	return &checkedReader{from: from, scanner: scanner{limits: l}}
 }
 
 // Unmarshal decodes a text that is within the limits, and cuts what exceeds the bounds of the fields (see Bound). The error

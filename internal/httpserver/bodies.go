@@ -8,13 +8,13 @@ import (
 	"net/netip"
 	"strconv"
 
-	"example.com/nginx-operator/internal/jsonbounds"
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
 // BodyLimits bound the requests with a body.
 type BodyLimits struct {
 	// JSON bounds one body.
-	JSON jsonbounds.Limits
+	JSON boundedjson.Limits
 	// Buffered bounds the bytes of all bodies and answers in memory together. Beyond it, the largest client loses a
 	// request.
 	Buffered int64
@@ -61,9 +61,10 @@ func (s *shares) bodies(next http.Handler) http.Handler {
 // refuse answers a request whose body was not accepted.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusBadRequest
-	var tooLarge *http.MaxBytesError
+	var tooLong *http.MaxBytesError
+	var tooLarge *boundedjson.LimitError
 	switch {
-	case errors.As(err, &tooLarge), errors.Is(err, jsonbounds.ErrBytes), errors.Is(err, jsonbounds.ErrElements), errors.Is(err, jsonbounds.ErrDepth):
+	case errors.As(err, &tooLong), errors.As(err, &tooLarge):
 		code = http.StatusRequestEntityTooLarge
 	case errors.Is(err, errCrowded):
 		w.Header().Set("Retry-After", "1")
@@ -75,11 +76,11 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 // read buffers the body of a request within its bounds. Each piece is charged before the client fills it.
-func (c *claim) read(r *http.Request, w http.ResponseWriter, l jsonbounds.Limits) (*buffered, error) {
-	if r.ContentLength > l.Bytes {
-		return nil, jsonbounds.ErrBytes
+func (c *claim) read(r *http.Request, w http.ResponseWriter, l boundedjson.Limits) (*buffered, error) {
+	if r.ContentLength > int64(l.Bytes) {
+		return nil, &boundedjson.LimitError{What: "bytes", Limit: l.Bytes}
 	}
-	in, scan, body := http.MaxBytesReader(w, r.Body, l.Bytes), jsonbounds.NewScanner(l), &buffered{}
+	in, body := l.Reader(http.MaxBytesReader(w, r.Body, int64(l.Bytes))), &buffered{}
 	for body.length != r.ContentLength {
 		size := int64(pieceSize)
 		if r.ContentLength > 0 {
@@ -91,9 +92,6 @@ func (c *claim) read(r *http.Request, w http.ResponseWriter, l jsonbounds.Limits
 		piece := make([]byte, size)
 		n, err := io.ReadFull(in, piece)
 		body.pieces, body.length = append(body.pieces, piece[:n]), body.length+int64(n)
-		if _, err := scan.Write(piece[:n]); err != nil {
-			return nil, err
-		}
 		switch {
 		case err == nil:
 		case c.isEvicted():

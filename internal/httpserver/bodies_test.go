@@ -18,10 +18,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/nginx-operator/internal/jsonbounds"
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
-var small = BodyLimits{JSON: jsonbounds.Limits{Bytes: 1 << 20, Elements: 1000, Depth: 20}, Buffered: 4 << 20, Handled: 1 << 20, Requests: 100}
+var small = BodyLimits{JSON: boundedjson.Limits{Bytes: 1 << 20, Depth: 20, Items: 1000, Values: 1000, String: 1 << 20}, Buffered: 4 << 20, Handled: 1 << 20, Requests: 100}
 
 // echo is a handler that answers with the body.
 func echo(w http.ResponseWriter, r *http.Request) {

@@ -4,7 +4,6 @@ package manager
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -18,11 +17,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	webhookconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
@@ -99,8 +95,8 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 			return fmt.Errorf("add the conversion webhook: %w", err)
 		}
 	}
-	if err := addProbes(mgr, options, certificates); err != nil {
-		return fmt.Errorf("add the probes: %w", err)
+	if err := addServers(ctx, mgr, options, probes(mgr, options, certificates)); err != nil {
+		return fmt.Errorf("serve metrics and probes: %w", err)
 	}
 	return mgr.Start(ctx)
 }
@@ -163,19 +159,15 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 	if err != nil {
 		return nil, err
 	}
-	metricsOptions := metricsserver.Options{BindAddress: options.MetricsAddress, SecureServing: options.MetricsSecure}
-	if options.MetricsSecure {
-		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
-	}
 	reads := caches.NewLateReads(options.Namespaces)
 	return ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
-		Cache:                         options.cacheOptions(),
-		NewCache:                      reads.NewCache,
-		NewClient:                     reads.NewClient,
-		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
-		Metrics:                       metricsOptions,
-		HealthProbeBindAddress:        options.HealthAddress,
+		Scheme:    scheme,
+		Cache:     options.cacheOptions(),
+		NewCache:  reads.NewCache,
+		NewClient: reads.NewClient,
+		Client:    client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		// addServers serves both within bounds.
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		LeaderElection:                options.LeaderElection,
 		LeaderElectionID:              options.lease(),
 		LeaderElectionNamespace:       options.OwnNamespace,
@@ -183,20 +175,18 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 		// Names are unique in each manager, but a test starts several managers in one process.
 		Controller:    ctrlconfig.Controller{SkipNameValidation: new(true)},
-		WebhookServer: webhookserver.New(webhook.NewServer(webhookOptions(options, certificates)), options.WebhookLeave),
+		WebhookServer: webhookserver.New(webhookOptions(options, certificates)),
 	})
 }
 
 // webhookOptions returns options that serve the certificate in a mounted folder, reloaded when it
 // changes, or the operator's own.
-func webhookOptions(options Options, certificates *webhookcert.Controller) webhook.Options {
-	if options.WebhookCertDir != "" {
-		return webhook.Options{Port: options.WebhookPort, CertDir: options.WebhookCertDir}
+func webhookOptions(options Options, certificates *webhookcert.Controller) webhookserver.Options {
+	o := webhookserver.Options{Port: options.WebhookPort, Leave: options.WebhookLeave, CertDir: options.WebhookCertDir}
+	if o.CertDir == "" {
+		o.GetCertificate = certificates.GetCertificate
 	}
-	return webhook.Options{
-		Port:    options.WebhookPort,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
-	}
+	return o
 }
 
 func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
@@ -208,19 +198,4 @@ func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).
 		WithConverter(webhookconversion.NewHubSpokeConverter(&v1alpha2.NginxOperator{}, spoke)).
 		Complete()
-}
-
-func addProbes(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return err
-	}
-	if !options.ConversionWebhook {
-		return mgr.AddReadyzCheck("ping", healthz.Ping)
-	}
-	if options.WebhookCertDir == "" {
-		if err := mgr.AddReadyzCheck("webhook-certificate", certificates.Ready); err != nil {
-			return err
-		}
-	}
-	return mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker())
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/kube/webhookserver"
 )
 
 // TestMountedCertificate: the webhook serves the certificate in the folder, mounted as by the
@@ -25,7 +25,7 @@ func TestMountedCertificate(t *testing.T) {
 	dir := t.TempDir()
 	first := writeCertificate(t, dir)
 	options := Options{ConversionWebhook: true, WebhookCertDir: dir, WebhookPort: freePort(t)}
-	server := webhook.NewServer(webhookOptions(options, &webhookcert.Controller{}))
+	server := webhookserver.New(webhookOptions(options, &webhookcert.Controller{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()
@@ -40,10 +40,7 @@ func TestMountedCertificate(t *testing.T) {
 
 // TestOwnCertificate: the webhook serves no certificate until the operator has created one.
 func TestOwnCertificate(t *testing.T) {
-	config := &tls.Config{}
-	for _, set := range webhookOptions(Options{ConversionWebhook: true}, &webhookcert.Controller{}).TLSOpts {
-		set(config)
-	}
+	config := webhookOptions(Options{ConversionWebhook: true}, &webhookcert.Controller{})
 	if config.GetCertificate == nil {
 		t.Fatal("the certificate is not asked of the controller")
 	}

@@ -11,12 +11,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/nginx-operator/internal/httpserver"
 	"example.com/nginx-operator/internal/plugin/console"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
 
 // maxViews bounds the views of the console that are open at the same time: a browser has a few pages with two streams each.
 const maxViews = 64
+
+// consoleLimits are for one browser, and for whatever else runs on the user's machine.
+var consoleLimits = httpserver.Limits{
+	Connections: 256, Header: 64 << 10, ReadHeader: 10 * time.Second, Read: time.Minute, Write: 2 * time.Minute, Idle: time.Minute,
+}
 
 func newConsole(c *cluster) *cobra.Command {
 	var port uint16
@@ -28,7 +34,7 @@ func newConsole(c *cluster) *cobra.Command {
 			"The page reads and changes with your own rights. Its URL has a token: do not pass it on.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
+			listener, err := httpserver.Listen(cmd.Context(), net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 			if err != nil {
 				return fmt.Errorf("choose another --port, or 0 for any: %w", err)
 			}
@@ -43,7 +49,8 @@ func newConsole(c *cluster) *cobra.Command {
 			if !noOpen {
 				defer openPage(cmd, url)()
 			}
-			return serve(cmd.Context(), listener, handler)
+			// Streams end with the context, and set their own timeouts.
+			return httpserver.New(handler, consoleLimits, nil).Run(cmd.Context(), listener, nil, time.Second)
 		},
 	}
 	cmd.Flags().Uint16Var(&port, "port", 0, "port on 127.0.0.1; 0: any that is free")
@@ -77,22 +84,6 @@ func (c *cluster) console(ctx context.Context, address string) (http.Handler, st
 	return console.New(ctx, console.Options{
 		Viewers: viewers, Hosts: console.LocalHosts(address), Cluster: name, Namespace: namespace, OneNamespace: isSet(c.flags.Namespace), MaxStreams: maxViews,
 	}), token, nil
-}
-
-// serve serves until the context ends. Streams end with it.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-		return server.Close()
-	}
 }
 
 // isSet reports whether a flag has a value.

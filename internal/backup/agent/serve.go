@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"time"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -14,7 +12,14 @@ import (
 	"example.com/nginx-operator/internal/backup/declarations"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/restoration"
+	"example.com/nginx-operator/internal/httpserver"
 )
+
+// serveLimits bound the clients of the pod. The operator and the kubelet send a request at a time, without a body.
+var serveLimits = httpserver.Limits{
+	Connections: 64, Header: 8 << 10, ReadHeader: 5 * time.Second, Read: 5 * time.Second, Write: time.Minute, Idle: 10 * time.Second,
+	RequestRate: 10, RequestBurst: 50,
+}
 
 // ReadOptions holds the settings of Read.
 type ReadOptions struct {
@@ -32,13 +37,13 @@ func (a *Agent) Read(ctx context.Context, r ReadOptions) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", r.Listen)
+	listener, err := httpserver.Listen(ctx, r.Listen)
 	if err != nil {
 		return job.Result{}, err
 	}
-	server := &http.Server{Handler: declarations.Handler(r.Token, head, files), ReadHeaderTimeout: 10 * time.Second}
+	server := httpserver.New(declarations.Handler(r.Token, head, files), serveLimits, nil)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- server.Serve(listener, nil) }()
 	defer server.Close() //nolint:errcheck // nobody is left to be told
 	select {
 	case err := <-failed:

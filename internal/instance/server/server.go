@@ -5,10 +5,8 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"example.com/nginx-operator/internal/httpserver"
 	"example.com/nginx-operator/internal/instance/cachevolume"
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/orders"
@@ -24,15 +23,23 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// These bound a request, because the whole pod network can reach the server.
-const (
-	requestTimeout = 5 * time.Second
-	answerTimeout  = 10 * time.Second
-	// idleTimeout is longer than the operator keeps an unused connection, so that it never sends a
-	// request on one that is about to be closed.
-	idleTimeout = 10 * time.Second
-	maxHeader   = 8 << 10
-)
+// answerTimeout bounds an answer.
+const answerTimeout = 10 * time.Second
+
+// limits bound what clients use, because the whole pod network can reach the server. The kubelet, the operator and
+// Prometheus need a few connections.
+var limits = httpserver.Limits{
+	Connections: 256,
+	Header:      8 << 10,
+	ReadHeader:  5 * time.Second,
+	Read:        5 * time.Second,
+	Write:       answerTimeout,
+	// Idle is longer than the operator keeps an unused connection, so that it never sends a request on one that is about
+	// to be closed.
+	Idle:         10 * time.Second,
+	RequestRate:  10,
+	RequestBurst: 50,
+}
 
 // Sources are the sources of the responses.
 type Sources struct {
@@ -87,7 +94,7 @@ func Handler(s Sources) http.Handler {
 	mux.HandleFunc("GET "+instanceapi.PathConfig, users.only(users.show))
 	mux.HandleFunc("POST "+instanceapi.PathConfigTest, users.only(users.test))
 	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(scraped, promhttp.HandlerOpts{DisableCompression: true}))
-	return paced(mux)
+	return mux
 }
 
 // status returns the status, with what the operator has to know to send an order.
@@ -170,29 +177,14 @@ func answerText(w http.ResponseWriter, code int, text string) {
 
 // Serve listens on the address and answers in the background until ctx is done.
 func Serve(ctx context.Context, address string, handler http.Handler) error {
-	config := net.ListenConfig{Control: smallBuffers, KeepAlive: -1} // Connections end before a keep-alive would be sent.
-	port, err := config.Listen(ctx, "tcp", address)
-	if err == nil {
-		err = shorten(port)
-	}
+	listener, err := httpserver.Listen(ctx, address)
 	if err != nil {
 		return fmt.Errorf("answer requests: %w", err)
 	}
-	open := newConnections(maxConnections)
-	server := &http.Server{
-		ConnState:         open.track,
-		ConnContext:       open.attach,
-		Handler:           handler,
-		ReadHeaderTimeout: requestTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      answerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
-	}
+	server := httpserver.New(handler, limits, slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug))
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
-		if err := server.Serve(listener{port, open}); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(listener, nil); err != nil {
 			slog.Error("answer requests", "error", err)
 		}
 	}()

@@ -1,11 +1,11 @@
 package webhookserver
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -13,15 +13,14 @@ import (
 // TestReviewLimits: bodies beyond the limits are refused before they are decoded, and one of the largest objects of an API
 // server is not.
 func TestReviewLimits(t *testing.T) {
-	p := &plain{mux: http.NewServeMux()}
-	New(p, 0).Register("/convert", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, url, _ := serve(t.Context(), t, 0, func(w http.ResponseWriter, r *http.Request) {
 		var review any
 		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 		}
-	}))
-	server := httptest.NewServer(p.mux)
-	t.Cleanup(server.Close)
+	})
+	// HTTP/2, which API servers use.
+	client := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	object := func(content string) string {
 		return `{"kind":"ConversionReview","request":{"uid":"a","objects":[` + content + `]}}`
 	}
@@ -36,7 +35,7 @@ func TestReviewLimits(t *testing.T) {
 		"ten times the depth": {object(strings.Repeat(`{"a":`, 1000) + "1" + strings.Repeat("}", 1000)), 413},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, err := http.Post(server.URL+"/convert", "application/json", struct{ io.Reader }{strings.NewReader(tt.body)})
+			response, err := client.Post(url, "application/json", struct{ io.Reader }{strings.NewReader(tt.body)})
 			if err != nil {
 				t.Fatal(err)
 			}

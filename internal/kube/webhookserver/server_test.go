@@ -2,61 +2,57 @@ package webhookserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"example.com/nginx-operator/test/eventually"
 )
 
-// plain is a webhook.Server without TLS that stops like controller-runtime's.
-type plain struct {
-	mux      *http.ServeMux
-	listener net.Listener
-}
-
-func (p *plain) NeedLeaderElection() bool                { return false }
-func (p *plain) Register(path string, hook http.Handler) { p.mux.Handle(path, hook) }
-func (p *plain) StartedChecker() healthz.Checker         { return healthz.Ping }
-func (p *plain) WebhookMux() *http.ServeMux              { return p.mux }
-
-func (p *plain) Start(ctx context.Context) error {
-	server := &http.Server{Handler: p.mux}
-	ended := make(chan error, 1)
-	go func() {
-		<-ctx.Done()
-		ended <- server.Shutdown(context.WithoutCancel(ctx))
-	}()
-	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+// serve starts a server, and returns its URL and how it ended.
+func serve(ctx context.Context, t *testing.T, leave time.Duration, hook http.HandlerFunc) (*Server, string, chan error) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return <-ended
+	port := listener.Addr().(*net.TCPAddr).Port
+	issuer := httptest.NewTLSServer(hook)
+	certificate := issuer.TLS.Certificates[0]
+	issuer.Close()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	server := New(Options{Port: port, Leave: leave, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }})
+	server.Register("/convert", hook)
+	if err := server.StartedChecker()(nil); err == nil {
+		t.Error("it is ready before it has started")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	eventually.Holds(t, time.Minute, "the server starts", func() bool { return server.StartedChecker()(nil) == nil })
+	return server, "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + "/convert", ended
 }
 
 // TestNoRequestFails: when the server stops while a client sends one POST after the other on a
 // single connection, every request is answered, and the client is asked to close the connection
 // before the server does.
 func TestNoRequestFails(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := New(&plain{mux: http.NewServeMux(), listener: listener}, 300*time.Millisecond)
-	server.Register("/convert", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	ctx, end := context.WithCancel(t.Context())
+	server, url, ended := serve(ctx, t, 300*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(w, r.Body); err != nil {
 			t.Error(err)
 		}
-	}))
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Start(ctx) }()
-
-	c := &poster{url: "http://" + listener.Addr().String() + "/convert"}
-	c.client.Transport = &http.Transport{DialContext: c.dial}
+	})
+	c := &poster{url: url}
+	c.client.Transport = &http.Transport{DialContext: c.dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	for range 20 {
 		if c.post(t) {
 			t.Fatal("the client is asked to close although nothing ends")

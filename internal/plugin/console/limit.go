@@ -2,7 +2,8 @@ package console
 
 import "sync"
 
-// limiter bounds the streams that are open at the same time, in total and for each viewer.
+// limiter bounds the streams that are open at the same time, in total and for each user, with any
+// number of tokens.
 type limiter struct {
 	total, each int
 

@@ -46,7 +46,8 @@ func (s *recordingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	default:
-		_, _ = w.Write([]byte(`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"alice"}}}`))
+		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer token-of-"), "-")
+		_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":%q}}}`, user)
 	}
 }
 
@@ -302,7 +303,7 @@ func heap() int64 {
 	return int64(now.HeapAlloc)
 }
 
-// TestStreamsOfViewer: the streams of a viewer are bounded, and leave room for others.
+// TestStreamsOfViewer: the streams of a user are bounded, however many tokens they have, and leave room for others.
 func TestStreamsOfViewer(t *testing.T) {
 	s, _ := startSignedIn(t, Options{MaxStreams: 3, MaxStreamsOfViewer: 2})
 	ctx, leave := context.WithCancel(t.Context())
@@ -312,7 +313,7 @@ func TestStreamsOfViewer(t *testing.T) {
 	for i, tt := range []struct {
 		token string
 		code  int
-	}{{alice, 200}, {alice, 200}, {alice, 429}, {"token-of-bob", 200}, {"token-of-carol", 429}} {
+	}{{alice, 200}, {alice + "-2", 200}, {alice, 429}, {alice + "-3", 429}, {"token-of-bob", 200}, {"token-of-carol", 429}} {
 		if code := open(tt.token); code != tt.code {
 			t.Errorf("stream %d of %s: %d, want %d", i, tt.token, code, tt.code)
 		}

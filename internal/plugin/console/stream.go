@@ -28,7 +28,7 @@ type stream struct {
 // streamed opens a stream for a request, unless too many are open.
 func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *stream) error) func(http.ResponseWriter, *http.Request, *Viewer) {
 	return func(w http.ResponseWriter, r *http.Request, v *Viewer) {
-		release := c.limiter.acquire(v.id)
+		release := c.limiter.acquire(v.owner(r.Context()))
 		if release == nil {
 			answer(w, http.StatusTooManyRequests, failure{Message: "too many views are open: close some"})
 			return

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +26,7 @@ type Viewers interface {
 	Of(r *http.Request) (*Viewer, error)
 }
 
-// viewerID distinguishes viewers: the hash of the token, or zero where there is one viewer only.
+// viewerID distinguishes viewers: the hash of the token or of the user's name, or zero where there is one viewer only.
 type viewerID [sha256.Size]byte
 
 // Viewer is whose rights requests to the API server use.
@@ -32,6 +34,31 @@ type Viewer struct {
 	id   viewerID
 	raw  rest.Interface
 	pods *pods.Client
+	// account is what owner found out.
+	account atomic.Pointer[viewerID]
+}
+
+// ownerTimeout bounds the time for which a stream waits for the name of its viewer.
+const ownerTimeout = 5 * time.Second
+
+// owner identifies the user of a viewer, who may have any number of tokens. Where the API server does not say the name, it
+// identifies the token.
+func (v *Viewer) owner(ctx context.Context) viewerID {
+	if v.id == (viewerID{}) {
+		return v.id
+	}
+	if known := v.account.Load(); known != nil {
+		return *known
+	}
+	bounded, cancel := context.WithTimeout(ctx, ownerTimeout)
+	defer cancel()
+	name, err := v.user(bounded)
+	if err != nil || name == "" {
+		return v.id
+	}
+	id := viewerID(sha256.Sum256([]byte("user " + name)))
+	v.account.Store(&id)
+	return id
 }
 
 // NewViewer returns the viewer of a configuration of a client.

@@ -21,6 +21,8 @@ import (
 type Options struct {
 	// Address is the one to listen on.
 	Address string
+	// HealthAddress is the one to answer probes on, which guests need not reach.
+	HealthAddress string
 	// CertDir has the files tls.crt and tls.key. They are read again when they change.
 	CertDir string
 	// InsecureHTTP serves without TLS.
@@ -39,6 +41,7 @@ type Options struct {
 // pod.
 func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.Address, "bind-address", ":8443", "address to listen on")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz, over HTTP")
 	flags.StringVar(&o.CertDir, "tls-cert-dir", "/etc/nginx-console/tls", "folder with the certificate, in tls.crt and tls.key")
 	flags.BoolVar(&o.InsecureHTTP, "insecure-http", false,
 		"serve HTTP without TLS, behind an Ingress or a proxy that ends TLS: tokens cross the network between them as plain text")

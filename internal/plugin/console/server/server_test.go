@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,10 +55,10 @@ func (l *logs) String() string {
 
 // started is a console that runs.
 type started struct {
-	url    string
-	logs   *logs
-	end    context.CancelFunc
-	result chan error
+	url, health string
+	logs        *logs
+	end         context.CancelFunc
+	result      chan error
 }
 
 // start runs a console on a free port before an API server that holds watches open.
@@ -68,7 +69,7 @@ func start(t *testing.T, o Options) *started {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(api.Close)
-	o.Address, o.APIServer, o.CAFile = "127.0.0.1:0", api.URL, filepath.Join(t.TempDir(), "ca.crt")
+	o.Address, o.HealthAddress, o.APIServer, o.CAFile = "127.0.0.1:0", "127.0.0.1:0", api.URL, filepath.Join(t.TempDir(), "ca.crt")
 	must(t, os.WriteFile(o.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}), 0o600))
 	ctx, end := context.WithCancel(t.Context())
 	s := &started{logs: &logs{}, end: end, result: make(chan error, 1)}
@@ -82,7 +83,11 @@ func start(t *testing.T, o Options) *started {
 				s.url = "http://" + address
 			}
 		}
-		return s.url != ""
+		_, after, found = strings.Cut(s.logs.String(), `"health":"`)
+		if address, _, whole := strings.Cut(after, `"`); found && whole {
+			s.health = "http://" + address
+		}
+		return s.url != "" && s.health != ""
 	})
 	return s
 }
@@ -164,6 +169,28 @@ func TestHealth(t *testing.T) {
 		must(t, response.Body.Close())
 		if response.StatusCode != tt.code {
 			t.Errorf("host %q, %s: %s, want %d: %s", tt.host, tt.path, response.Status, tt.code, body)
+		}
+	}
+}
+
+// TestSlowGuests: more slow connections than may be open keep neither the kubelet nor another guest from an answer.
+func TestSlowGuests(t *testing.T) {
+	s := start(t, Options{InsecureHTTP: true})
+	address := strings.TrimPrefix(s.url, "http://")
+	for range limits.Connections + 100 {
+		conn, err := net.Dial("tcp", address)
+		must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = conn.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\nX: "))
+		must(t, err)
+	}
+	for range 5 {
+		for _, url := range []string{s.health, s.url} {
+			response, err := client().Get(url + "/healthz")
+			must(t, err)
+			if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s, %v", url, response.Status, err)
+			}
 		}
 	}
 }

@@ -1,42 +1,30 @@
-package server
+package httpserver
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
 )
 
-// These bound all connections together. Every client in the pod's network can open some; the
-// kubelet, the operator and Prometheus need a few.
-const (
-	maxConnections = 256
-	// grace is how long a connection that is not idle is protected from being closed for a new one:
-	// its request may be on the way. Meanwhile, new connections wait in the kernel.
-	grace = 50 * time.Millisecond
-	// backlog bounds how many of them wait.
-	backlog = 1024
-	// socketBuffer is the size, in bytes, of the kernel's buffer of a connection for each
-	// direction.
-	socketBuffer = 16 << 10
-	// requestRate bounds the requests of a connection that are answered per second, after a burst
-	// of requestBurst. Further ones wait.
-	requestRate  = 10
-	requestBurst = 50
-)
+// grace is how long a connection that is not idle is protected from being closed for a new one:
+// its request may be on the way. Meanwhile, new connections wait in the kernel.
+const grace = 50 * time.Millisecond
 
 // connections bounds the open connections. A new connection is never refused but replaces another
 // one, so a probe is answered no matter how many others are open.
 type connections struct {
 	most int
-	now  func() time.Time
+	// pace bounds the requests of a connection per second, after a burst.
+	pace  rate.Limit
+	burst int
+	now   func() time.Time
 
 	mu   sync.Mutex
 	open map[net.Conn]*connection
@@ -50,8 +38,12 @@ type connection struct {
 	limiter *rate.Limiter
 }
 
-func newConnections(most int) *connections {
-	return &connections{most: most, now: time.Now, open: map[net.Conn]*connection{}}
+func newConnections(l Limits) *connections {
+	pace := rate.Limit(l.RequestRate)
+	if l.RequestRate == 0 {
+		pace = rate.Inf
+	}
+	return &connections{most: l.Connections, pace: pace, burst: l.RequestBurst, now: time.Now, open: map[net.Conn]*connection{}}
 }
 
 // track is called by net/http when a connection changes its state. A connection is new until the
@@ -63,7 +55,7 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	case state == http.StateClosed || state == http.StateHijacked:
 		delete(c.open, conn)
 	case state == http.StateNew:
-		c.open[conn] = &connection{peer: peer(conn), state: state, since: c.now(), limiter: rate.NewLimiter(requestRate, requestBurst)}
+		c.open[conn] = &connection{peer: peer(conn), state: state, since: c.now(), limiter: rate.NewLimiter(c.pace, c.burst)}
 	case known != nil:
 		known.state, known.since = state, c.now()
 	}
@@ -96,12 +88,19 @@ func (c *connections) makeRoom() time.Duration {
 		return wait
 	}
 	delete(c.open, victim)
-	// A reset leaves no state in the kernel.
-	if tcp, ok := victim.(*net.TCPConn); ok {
+	reset(victim)
+	return 0
+}
+
+// reset closes a connection at once: nothing is left of it in the kernel, and nothing is sent to a client that may not read.
+func reset(conn net.Conn) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
-	_ = victim.Close()
-	return 0
+	_ = conn.Close()
 }
 
 // listener makes room before it accepts a connection.
@@ -164,35 +163,4 @@ func paced(handler http.Handler) http.Handler {
 		}
 		handler.ServeHTTP(w, r)
 	})
-}
-
-// shorten bounds how many connections wait to be accepted, because the pod pays for their memory.
-func shorten(l net.Listener) error {
-	tcp, ok := l.(*net.TCPListener)
-	if !ok {
-		return nil
-	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), backlog) })
-	return errors.Join(err, failed)
-}
-
-// smallBuffers keeps the kernel from buffering much of what clients send or do not read.
-func smallBuffers(_, _ string, raw syscall.RawConn) error {
-	var err error
-	failed := raw.Control(func(fd uintptr) {
-		for _, option := range []int{syscall.SO_RCVBUF, syscall.SO_SNDBUF} {
-			if err == nil {
-				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, socketBuffer)
-			}
-		}
-	})
-	if failed != nil {
-		return failed
-	}
-	return err
 }
