@@ -43,12 +43,12 @@ func serve(listener int, writable func(string) (string, bool), refused func(path
 		case poll[0].Revents&unix.POLLIN == 0:
 			return
 		}
-		var asked notification
-		if call(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&asked)) != nil {
+		var request notification
+		if call(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&request)) != nil {
 			continue // The process has ended meanwhile.
 		}
-		answer := response{id: asked.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		path := fmt.Sprintf("/proc/%d/fd/%d", asked.pid, int32(asked.arguments[descriptor]))
+		answer := response{id: request.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		path := fmt.Sprintf("/proc/%d/fd/%d", request.pid, int32(request.arguments[descriptor]))
 		if name, found := writable(path); found {
 			answer.flags, answer.errno = 0, -int32(unix.EACCES)
 			refused(name)
