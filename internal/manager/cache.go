@@ -1,6 +1,9 @@
 package manager
 
 import (
+	"context"
+	"fmt"
+
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,6 +19,8 @@ import (
 
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/budget"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/webhookcert"
@@ -23,11 +28,12 @@ import (
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // cacheOptions restricts the caches to the operator's objects, and to the fields that it reads. A
 // cache of every ConfigMap or Pod of a cluster would sooner or later run out of memory.
-func (o *Options) cacheOptions() ctrlcache.Options {
+func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options {
 	shared := newValuePool()
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&v1alpha2.NginxOperator{}:                   {Transform: shared.Sharing(ctrlcache.TransformStripManagedFields())},
@@ -35,7 +41,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		&appsv1.ReplicaSet{}:                        {Label: naming.OwnedSelector(), Transform: trimReplicaSet},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
-		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.Sharing(trimRevision)},
+		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.Sharing(content.OfOwners(trimRevision))},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
@@ -48,7 +54,11 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		kinds = append(kinds, desired.Kind(application.KindStatefulSet, application.KindStatefulSet))
 	}
 	for _, kind := range kinds {
-		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(trimOwned(kind))}
+		transform := content.OfOwners(trimOwned(kind))
+		if kind.Name == kindConfigMap {
+			transform = content.WithinBudget(kindConfigMap, trimOwned(kind))
+		}
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(transform)}
 	}
 	return ctrlcache.Options{
 		ByObject:                 byObject,
@@ -56,6 +66,26 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		DefaultTransform:         ctrlcache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: countWatchErrors,
 	}
+}
+
+const kindConfigMap = "ConfigMap"
+
+// newContent returns the bounds of what is cached of the operator's own objects.
+func newContent() *cachedcontent.Content {
+	return cachedcontent.New(budget.New(observe.MaxConfigMapsOfNamespace, observe.MaxConfigMaps),
+		v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind(), cachev1alpha1.GroupVersion.WithKind(cachev1alpha1.Kind).GroupKind())
+}
+
+// watchDeleted makes room in the budget when objects are deleted.
+func watchDeleted(ctx context.Context, content *cachedcontent.Content, cache ctrlcache.Cache) error {
+	informer, err := cache.GetInformer(ctx, &corev1.ConfigMap{})
+	if err == nil {
+		_, err = informer.AddEventHandler(content.Deleted(kindConfigMap))
+	}
+	if err != nil {
+		return fmt.Errorf("watch ConfigMaps: %w", err)
+	}
+	return nil
 }
 
 // newValuePool returns a pool for the values of cached objects.

@@ -27,6 +27,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
 	kubeapply "example.com/nginx-operator/internal/kube/apply"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
@@ -81,9 +82,15 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err := options.findPlatform(config); err != nil {
 		return fmt.Errorf("find the platform: %w", err)
 	}
-	mgr, err := newManager(config, options, certificates)
+	content := newContent()
+	mgr, err := newManager(config, options, certificates, content)
 	if err != nil {
 		return fmt.Errorf("create the manager: %w", err)
+	}
+	if options.runsPods() {
+		if err := watchDeleted(ctx, content, mgr.GetCache()); err != nil {
+			return err
+		}
 	}
 	unregister, err := addControllers(ctx, mgr, options)
 	if err != nil {
@@ -154,7 +161,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (fun
 	return unregister, nil
 }
 
-func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller) (ctrl.Manager, error) {
+func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller, content *cachedcontent.Content) (ctrl.Manager, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err
@@ -162,7 +169,7 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 	reads := caches.NewLateReads(options.Namespaces)
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:    scheme,
-		Cache:     options.cacheOptions(),
+		Cache:     options.cacheOptions(content),
 		NewCache:  reads.NewCache,
 		NewClient: reads.NewClient,
 		Client:    client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},

@@ -22,6 +22,9 @@ import (
 type State struct {
 	// Owned are the live objects of the derived names. Missing objects are not in it.
 	Owned map[owned.Key]owned.Object
+	// NotCached are the kinds and names of objects whose content the caches do not have, because the namespace has too much of
+	// it. They are read from the API server.
+	NotCached []string
 	// Unavailable are the optional kinds, by name, that the cluster lacks or that have not been read yet. Their objects are
 	// not in Owned.
 	Unavailable map[string]owned.Availability

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // foreignPods names pods that receive requests but are not managed; empty if there are none.
@@ -19,6 +20,15 @@ func (v *view) foreignPods() string {
 	}
 	return fmt.Sprintf("; %s %s not belong to the %s but %s the label %s=%s, so the Service sends %s requests: remove the label or delete the %s",
 		podNames(names), do, v.in.Workload, have, naming.LabelApplication, v.in.Nginx.Name, them, pods)
+}
+
+// notCached says why the operator is slower than usual; empty if it is not.
+func (v *view) notCached() string {
+	if len(v.in.State.NotCached) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the operator reads %s from the API server each time, because the ConfigMaps with the label %s in namespace %s take more than their share of its cache (%d MiB): delete those that no application needs",
+		strings.Join(v.in.State.NotCached, " and "), naming.LabelApplication, v.in.Nginx.Namespace, observe.MaxConfigMapsOfNamespace>>20)
 }
 
 // podNames names pods, and only the first of many.

@@ -365,6 +365,10 @@ func TestConditions(t *testing.T) {
 			"The instance manager of pod web-1 refuses orders, because it does not keep the files that come with them"},
 		{"a pod ignores orders", takesNoOrders(observe.OrderIgnored, "web-1"), "ConfigValid", unknown, v1alpha2.ReasonConfigPending,
 			"The instance manager of pod web-1 accepts orders and does not carry them out: read the log of pod web-1"},
+		{"a pod answers with too much", takesNoOrders(observe.AnswerTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The instance manager of pod web-1 answers on port 9113 with more than the operator reads of a pod: check what listens on the port in pod web-1"},
+		{"the pods of a namespace answer with too much", takesNoOrders(observe.AnswersTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The operator does not keep the status of pod web-1, because the pods of namespace "},
 		{"one pod is silent, and another one answers no orders", func(in *Input) {
 			takesNoOrders(observe.OrderUnanswered, "web-2")(in)
 			in.Selection.Rollout.Unreachable = []string{"web-1", "web-2"}

@@ -210,7 +210,7 @@ func everyPodServes(v *view) *verdict {
 		return trueVerdict(v1alpha2.ReasonPinned,
 			fmt.Sprintf("Every pod runs revision %d, which rollout.toRevision requests", v.in.Selection.PinnedTo))
 	}
-	return trueVerdict(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods()+v.earlierImage())
+	return trueVerdict(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods()+v.notCached()+v.earlierImage())
 }
 
 // earlierImage warns before an image disappears that new pods need: their template keeps the operator's image of the release

@@ -1,0 +1,118 @@
+// Package cachedcontent bounds the content of the objects that are cached.
+package cachedcontent
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/internal/boundedjson"
+	"example.com/nginx-operator/internal/kube/budget"
+)
+
+// annotationNotCached marks an object whose content is not in the cache. It is in the cache only.
+const annotationNotCached = "operator.example.com/not-cached"
+
+// Content bounds the content of cached objects. Anyone in a namespace can create objects that a cache selects by their labels,
+// and can give them any owner. So objects of other owners are cached without their content, and a namespace has a budget for
+// the rest. It is safe for concurrent use.
+type Content struct {
+	owners map[schema.GroupKind]bool
+	budget *budget.Budget
+}
+
+// New returns the bounds for objects whose controllers are of some kinds.
+func New(b *budget.Budget, owners ...schema.GroupKind) *Content {
+	c := &Content{owners: map[schema.GroupKind]bool{}, budget: b}
+	for _, owner := range owners {
+		c.owners[owner] = true
+	}
+	return c
+}
+
+// OfOwners returns a transformation that applies transform to the objects of the owners, and removes the content of all others.
+func (c *Content) OfOwners(transform toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		if object, ok := obj.(client.Object); ok && !c.owned(object) {
+			return bare(object, false), nil
+		}
+		return transform(obj)
+	}
+}
+
+// WithinBudget returns a transformation like OfOwners, which also removes the content that exceeds the budget of its namespace.
+// Whoever reads such an object reads it from the API server, if IsCached is false.
+func (c *Content) WithinBudget(kind string, transform toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		object, ok := obj.(client.Object)
+		if !ok {
+			return transform(obj)
+		}
+		item := budget.Item{Kind: kind, UID: object.GetUID()}
+		switch {
+		case !c.owned(object):
+			c.budget.Release(object.GetNamespace(), item)
+			return bare(object, false), nil
+		case !IsCached(object):
+			// client-go can transform an object again.
+			return bare(object, true), nil
+		}
+		obj, err := transform(obj)
+		if err != nil || c.budget.Keep(object.GetNamespace(), item, int64(boundedjson.Size(obj))) {
+			return obj, err
+		}
+		return bare(object, true), nil
+	}
+}
+
+// Deleted returns a handler that gives back what deleted objects of a kind took. Register it at the kind's informer.
+func (c *Content) Deleted(kind string) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+			obj = unknown.Obj
+		}
+		if object, ok := obj.(client.Object); ok {
+			c.budget.Release(object.GetNamespace(), budget.Item{Kind: kind, UID: object.GetUID()})
+		}
+	}}
+}
+
+// IsCached reports whether a cached object has its content.
+func IsCached(object metav1.Object) bool {
+	_, marked := object.GetAnnotations()[annotationNotCached]
+	return !marked
+}
+
+func (c *Content) owned(object metav1.Object) bool {
+	ref := metav1.GetControllerOf(object)
+	if ref == nil {
+		return false
+	}
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && c.owners[version.WithKind(ref.Kind).GroupKind()]
+}
+
+// bare returns an object with what identifies it, its labels and its owners.
+func bare(object client.Object, marked bool) client.Object {
+	fresh, ok := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	if !ok {
+		return object
+	}
+	fresh.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+	fresh.SetNamespace(object.GetNamespace())
+	fresh.SetName(object.GetName())
+	fresh.SetUID(object.GetUID())
+	fresh.SetResourceVersion(object.GetResourceVersion())
+	fresh.SetGeneration(object.GetGeneration())
+	fresh.SetCreationTimestamp(object.GetCreationTimestamp())
+	fresh.SetDeletionTimestamp(object.GetDeletionTimestamp())
+	fresh.SetLabels(object.GetLabels())
+	fresh.SetOwnerReferences(object.GetOwnerReferences())
+	if marked {
+		fresh.SetAnnotations(map[string]string{annotationNotCached: ""})
+	}
+	return fresh
+}

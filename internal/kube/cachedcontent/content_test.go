@@ -1,0 +1,119 @@
+package cachedcontent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"example.com/nginx-operator/internal/boundedjson"
+	"example.com/nginx-operator/internal/kube/budget"
+)
+
+const megabyte = 1 << 20
+
+// labelled returns a ConfigMap of 1 MB with the label of an application.
+func labelled(namespace string, n int, owners ...metav1.OwnerReference) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: fmt.Sprint("cm-", n), UID: types.UID(fmt.Sprint(namespace, n)), ResourceVersion: "7",
+		Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"theirs": "x"}, OwnerReferences: owners,
+	}, Data: map[string]string{"a": strings.Repeat("x", megabyte)}}
+}
+
+func web(apiVersion, kind string) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "web", UID: "web", Controller: new(true)}
+}
+
+func newContent(perNamespace, total int64) *Content {
+	return New(budget.New(perNamespace, total), schema.GroupKind{Group: "example.com", Kind: "Web"})
+}
+
+func transformed(t *testing.T, transform toolscache.TransformFunc, cm *corev1.ConfigMap) *corev1.ConfigMap {
+	t.Helper()
+	got, err := transform(cm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.(*corev1.ConfigMap)
+}
+
+// TestContentOfOthers: ConfigMaps that merely have the label are cached without their content.
+func TestContentOfOthers(t *testing.T) {
+	notController := web("example.com/v1", "Web")
+	notController.Controller = nil
+	for name, tt := range map[string]struct {
+		owners []metav1.OwnerReference
+		kept   bool
+	}{
+		"no owner":            {nil, false},
+		"its owner":           {[]metav1.OwnerReference{web("example.com/v1", "Web")}, true},
+		"another version":     {[]metav1.OwnerReference{web("example.com/v2", "Web")}, true},
+		"another group":       {[]metav1.OwnerReference{web("example.org/v1", "Web")}, false},
+		"another kind":        {[]metav1.OwnerReference{web("example.com/v1", "Shop")}, false},
+		"not its controller":  {[]metav1.OwnerReference{notController}, false},
+		"an impossible group": {[]metav1.OwnerReference{web("a/b/c", "Web")}, false},
+	} {
+		c := newContent(10*megabyte, 100*megabyte)
+		for _, transform := range []toolscache.TransformFunc{
+			c.OfOwners(ctrlcache.TransformStripManagedFields()), c.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields()),
+		} {
+			got := transformed(t, transform, labelled("shop", 1, tt.owners...))
+			want := labelled("shop", 1, tt.owners...)
+			if !tt.kept {
+				want.Data, want.Annotations = nil, nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", name, diff)
+			}
+			if !IsCached(got) {
+				t.Errorf("%s: it would be read again and again", name)
+			}
+		}
+	}
+}
+
+// TestContentBudget: 300 ConfigMaps of 1 MB with a forged owner take no more than the budget of their namespace, and no other
+// namespace loses anything. What is deleted makes room.
+func TestContentBudget(t *testing.T) {
+	c := newContent(10*megabyte, 100*megabyte)
+	transform, owner := c.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields()), web("example.com/v1", "Web")
+	cached, size := 0, 0
+	var last *corev1.ConfigMap
+	for n := range 300 {
+		last = transformed(t, transform, labelled("greedy", n, owner))
+		size += boundedjson.Size(last)
+		if IsCached(last) {
+			cached++
+		}
+	}
+	if cached != 9 || size > 11*megabyte {
+		t.Errorf("%d ConfigMaps are cached, with %d bytes", cached, size)
+	}
+	if last.Data != nil || last.ResourceVersion != "7" || last.Labels["app"] != "web" || len(last.OwnerReferences) != 1 {
+		t.Errorf("without its content, it is %+v", last)
+	}
+	if !IsCached(transformed(t, transform, labelled("shop", 1, owner))) {
+		t.Error("another namespace loses its content")
+	}
+	if again := transformed(t, transform, last); IsCached(again) {
+		t.Error("without its content, it is taken for cached when it is transformed again")
+	}
+	marked := labelled("shop", 2, owner)
+	marked.Annotations[annotationNotCached] = ""
+	if got := transformed(t, transform, marked); IsCached(got) || got.Data != nil {
+		t.Error("the mark of a user gets around the budget")
+	}
+	deleted := c.Deleted("ConfigMap")
+	deleted.OnDelete(labelled("greedy", 0, owner))
+	deleted.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "greedy/cm-1", Obj: labelled("greedy", 1, owner)})
+	if !IsCached(transformed(t, transform, labelled("greedy", 400, owner))) {
+		t.Error("what was deleted makes no room")
+	}
+}
