@@ -127,23 +127,10 @@ func TestHanging(t *testing.T) {
 				p := p.in(t)
 				p.answered(60)
 				requests, failed := v.requests.Load(), v.failed.Load()
-				bad := p.rollFirst(c.Files)
-				var found instanceapi.Revision
-				released := false
-				p.until("it is rolled back", func(s instanceapi.Status) bool {
-					released = released || s.Serving == bad && !s.Comparing
-					i := slices.IndexFunc(s.Revisions, func(r instanceapi.Revision) bool { return r.Revision == bad && rejected(r) })
-					if i >= 0 {
-						found = s.Revisions[i]
-					}
-					return i >= 0
-				})
+				found := p.rolledBack(c.Files)
 				t.Logf("%d of %d requests failed: %s", v.failed.Load()-failed, v.requests.Load()-requests, found.Problems[0].Message)
 				if err := c.Want.In(found.Problems[0].Message); !found.TakenBack || err != nil {
 					t.Errorf("%+v: %v", found, err)
-				}
-				if released {
-					t.Error("other pods were allowed to load it")
 				}
 				p.serves(good)
 			})
@@ -151,5 +138,46 @@ func TestHanging(t *testing.T) {
 				return
 			}
 		}
+	})
+}
+
+// rolledBack orders the load of a configuration, and returns its outcome when it has been rolled back. Until then, the pod
+// must keep the others waiting.
+func (p *Pod) rolledBack(files map[string]string) instanceapi.Revision {
+	p.t.Helper()
+	bad := p.rollFirst(files)
+	var found instanceapi.Revision
+	released := false
+	p.until("it is rolled back", func(s instanceapi.Status) bool {
+		released = released || s.Serving == bad && !s.Comparing
+		i := slices.IndexFunc(s.Revisions, func(r instanceapi.Revision) bool { return r.Revision == bad && r.Load == instanceapi.Failed })
+		if i >= 0 {
+			found = s.Revisions[i]
+		}
+		return i >= 0
+	})
+	if released {
+		p.t.Error("other pods were allowed to load it")
+	}
+	return found
+}
+
+// TestRecursion: a page that includes itself uses up the memory before it is answered. The pod keeps the others waiting
+// until its workers have been killed.
+func TestRecursion(t *testing.T) {
+	i := slices.IndexFunc(hurtful.All(), func(c hurtful.Case) bool { return c.Name == "ssi-recursion" })
+	files := hurtful.All()[i].Files
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, hurtful.Good())
+		p.memory = hurtful.MemoryLimit
+		p.start(image, http8080)
+		good := p.ready().Serving
+		v := p.visit(10, 250*time.Millisecond, 2*time.Second)
+		defer v.stop()
+		p.answered(60)
+		failed := v.failed.Load()
+		found := p.rolledBack(files)
+		p.serves(good)
+		t.Logf("%d requests failed: %+v", v.failed.Load()-failed, found)
 	})
 }

@@ -33,7 +33,8 @@ func (p *Pod) next(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
 	revision := nginxconf.Revision(files)
-	p.order(revision, "", nil)
+	// The instance may not have noticed the mounted files yet.
+	p.order(revision, "", instanceapi.Contents{revision: files})
 	return revision
 }
 
@@ -42,7 +43,7 @@ func (p *Pod) roll(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
 	revision := nginxconf.Revision(files)
-	p.order(revision, revision, nil)
+	p.order(revision, revision, instanceapi.Contents{revision: files})
 	return revision
 }
 
