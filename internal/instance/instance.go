@@ -109,7 +109,7 @@ func run(stop, life context.Context, o Options) error {
 	volume := watchVolume(life, o, registry)
 	defer volume.Close()
 	handler := server.Handler(server.Sources{
-		Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor,
+		Doctor: doctor, Metrics: registry, Recent: requests.Ring, InProgress: supervisor.StatusClient().InProgress, Orders: receiver, Supervisor: supervisor,
 		Purges: purges, Cache: volume,
 	})
 	if err := server.Serve(life, o.Listen, handler); err != nil {

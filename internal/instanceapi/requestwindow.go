@@ -34,6 +34,9 @@ type RequestWindow struct {
 	// Latency holds the requests that are not Errors, so that fast errors cannot make up for slow
 	// responses.
 	Latency Histogram `json:"latency"`
+	// InProgress is the number of requests that nginx handles now, whatever configuration they are of. A request is in
+	// none of the other counts before it ends. 0 if it is unknown, as in releases before 0.6.
+	InProgress int64 `json:"inProgress,omitempty"`
 }
 
 // Merge adds the window of another instance. It ignores the revisions.
@@ -41,6 +44,7 @@ func (w *RequestWindow) Merge(other RequestWindow) {
 	w.Seconds = max(w.Seconds, other.Seconds)
 	w.Requests += other.Requests
 	w.Errors += other.Errors
+	w.InProgress += other.InProgress
 	for i, n := range other.Latency {
 		w.Latency[i] += n
 	}
@@ -55,6 +59,9 @@ func (w *RequestWindow) check() error {
 		if n < 0 || n > mostCounted {
 			return errors.New("a latency count is impossible")
 		}
+	}
+	if w.InProgress < 0 || w.InProgress > mostCounted {
+		return errors.New("the number of requests in progress is impossible")
 	}
 	if w.Seconds < 0 || w.Errors < 0 || w.Requests > mostCounted || w.Errors > w.Requests || w.Latency.Count() > w.Requests-w.Errors {
 		return errors.New("the counts contradict each other")

@@ -27,6 +27,15 @@ func (a StatusClient) Connections(ctx context.Context) (Connections, error) {
 	return c, err
 }
 
+// InProgress returns the number of requests that nginx handles, without this query, and 0 if it does not answer.
+func (a StatusClient) InProgress(ctx context.Context) int64 {
+	c, err := a.Connections(ctx)
+	if err != nil {
+		return 0
+	}
+	return max(0, c.Reading+c.Writing-1)
+}
+
 func parseStub(body string) (Connections, error) {
 	var c Connections
 	_, err := fmt.Sscanf(body, stubStatus, &c.Active, &c.Accepted, &c.Handled, &c.Requests, &c.Reading, &c.Writing, &c.Waiting)

@@ -47,6 +47,8 @@ type Sources struct {
 	Metrics prometheus.Gatherer
 	// Recent holds the requests of the last hour; nil: requests are not measured.
 	Recent *window.Ring
+	// InProgress returns the number of requests that nginx handles; nil: it is unknown.
+	InProgress func(context.Context) int64
 	// Orders receives the operator's orders, and Supervisor carries them out.
 	Orders     *orders.Receiver
 	Supervisor Supervisor
@@ -146,7 +148,11 @@ func (s Sources) requests(w http.ResponseWriter, r *http.Request) {
 		answerText(w, http.StatusBadRequest, fmt.Sprintf("%s must be a number from 1 to %d", instanceapi.ParameterSeconds, instanceapi.MaxWindow))
 		return
 	}
-	answerJSON(w, s.Recent.Last(r.URL.Query().Get(instanceapi.ParameterRevision), time.Duration(seconds)*time.Second))
+	window := s.Recent.Last(r.URL.Query().Get(instanceapi.ParameterRevision), time.Duration(seconds)*time.Second)
+	if s.InProgress != nil {
+		window.InProgress = s.InProgress(r.Context())
+	}
+	answerJSON(w, window)
 }
 
 func answerJSON(w http.ResponseWriter, content any) {

@@ -21,6 +21,10 @@
 // time after about 250. An analysis every two seconds for a minute ends fewer than one in fifty of
 // the canaries that are as good as the other pods, even if nothing is allowed.
 //
+// Missing answers. A request is counted when it ends. A canary is bad without such counts if it handles far more requests
+// at the same time than the other pods, and answers fewer than half as many. Both have as many that take long by nature, such
+// as websockets.
+//
 // Too few. With fewer than 20 requests to the canary there is no verdict. With fewer than 20 to the
 // other pods, or, where latency is compared, fewer than 50 without an error on either side, a
 // canary may be bad but not yet good. If the other pods have served no request, errors are compared
@@ -92,7 +96,10 @@ const (
 // is blamed for errors that all pods have.
 func Analyze(canary, others []instanceapi.RequestWindow, limits Limits) Verdict {
 	c, o := merge(canary), merge(others)
-	v := analyze(&c, &o, len(others) > 0, limits)
+	v := analyzeInProgress(&c, &o, int64(len(canary)), int64(len(others)))
+	if v.Outcome != Bad {
+		v = analyze(&c, &o, len(others) > 0, limits)
+	}
 	v.Canary, v.Others = Figures{c.Requests, c.Errors}, Figures{o.Requests, o.Errors}
 	return v
 }
@@ -113,6 +120,26 @@ func analyze(c, o *instanceapi.RequestWindow, compared bool, limits Limits) Verd
 		}
 	}
 	return Verdict{Outcome: Good, Message: join(verdicts)}
+}
+
+const (
+	// manyInProgress is how many times as many requests as in the other pods must be in progress, and leastInProgress how
+	// many more than these.
+	manyInProgress  = 3
+	leastInProgress = 10
+)
+
+// analyzeInProgress compares how many requests are in progress in a number of canaries and of other pods.
+func analyzeInProgress(c, o *instanceapi.RequestWindow, canaries, others int64) Verdict {
+	if o.Requests < LeastRequests || others == 0 || canaries == 0 {
+		return Verdict{}
+	}
+	hanging := c.InProgress*others-manyInProgress*o.InProgress*canaries >= leastInProgress*others
+	silent := 2*c.Requests*others < o.Requests*canaries
+	if !hanging || !silent {
+		return Verdict{}
+	}
+	return Verdict{Outcome: Bad, Message: inProgressMessage(c, o, canaries, others)}
 }
 
 func undecided(message string) Verdict { return Verdict{Outcome: Undecided, Message: message} }

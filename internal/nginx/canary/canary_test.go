@@ -24,6 +24,34 @@ func spread(n int64, fast, slow, share float64) instanceapi.RequestWindow {
 	return w
 }
 
+// TestInProgress: requests that are not answered end a canary, and those that take long by nature do not.
+func TestInProgress(t *testing.T) {
+	pod := func(requests, inProgress int64) instanceapi.RequestWindow {
+		w := window(requests, 0, .01)
+		w.InProgress = inProgress
+		return w
+	}
+	type windows = []instanceapi.RequestWindow
+	for name, tt := range map[string]struct {
+		canary, others windows
+		want           Outcome
+	}{
+		"none is answered":            {windows{pod(0, 14)}, windows{pod(600, 1), pod(600, 1)}, Bad},
+		"few are answered":            {windows{pod(30, 14)}, windows{pod(600, 1)}, Bad},
+		"few wait":                    {windows{pod(0, 9)}, windows{pod(600, 0)}, Undecided},
+		"websockets in all pods":      {windows{pod(10, 500)}, windows{pod(600, 400)}, Undecided},
+		"websockets in the canary":    {windows{pod(500, 500)}, windows{pod(600, 1)}, Good},
+		"all pods hang":               {windows{pod(0, 40)}, windows{pod(600, 40), pod(600, 38)}, Undecided},
+		"the others have no requests": {windows{pod(0, 40)}, windows{pod(3, 0)}, Undecided},
+		"no other pods":               {windows{pod(0, 40)}, nil, Undecided},
+		"an older release":            {windows{pod(100, 0)}, windows{pod(600, 0)}, Good},
+	} {
+		if v := Analyze(tt.canary, tt.others, Limits{}); v.Outcome != tt.want || v.Message == "" {
+			t.Errorf("%s: %+v, want %s", name, v, tt.want)
+		}
+	}
+}
+
 func TestAnalyze(t *testing.T) {
 	type windows = []instanceapi.RequestWindow
 	one := Limits{MaxErrorPercent: 1}

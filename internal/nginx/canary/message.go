@@ -26,6 +26,12 @@ func failures(c, o *instanceapi.RequestWindow) string {
 	return fmt.Sprintf("%s, %s of those to the other pods", text, percent(o.Errors, o.Requests))
 }
 
+// inProgressMessage describes requests without an answer.
+func inProgressMessage(c, o *instanceapi.RequestWindow, canaries, others int64) string {
+	return fmt.Sprintf("about %s requests to each canary wait for an answer, about %s to each of the other pods, and fewer than half as many have been answered",
+		number(c.InProgress/canaries), number(o.InProgress/others))
+}
+
 func allowance(o *instanceapi.RequestWindow, limits Limits) string {
 	alone, points := o.Requests == 0, limits.MaxErrorPercent
 	switch {
