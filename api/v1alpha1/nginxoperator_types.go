@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/nginx-operator/api/v1alpha2"
 )
@@ -21,6 +22,7 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45",message="metadata.name must be at most 45 characters long: the names of the objects made for it (such as <name>-config) are derived from it and must stay legal"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.spec) && has(oldSelf.spec.port)",message="spec.port is missing from the stored object: the CustomResourceDefinition has no conversion webhook, so a write as v1alpha1 would drop every field that v1alpha1 does not have. Write the object as operator.example.com/v1alpha2, or install the operator again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec) || !has(oldSelf.spec.v1alpha2Spec) || has(self.spec) && has(self.spec.v1alpha2Spec)",message="spec.v1alpha2Spec is missing: it has the fields that v1alpha1 does not have, and this write would drop them. Change single fields with a patch, or write the object as operator.example.com/v1alpha2"
 type NginxOperator struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the metadata of every Kubernetes object.
@@ -67,4 +69,11 @@ type NginxOperatorSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ForceRedeploy *string `json:"forceRedeploy,omitempty"`
+
+	// v1alpha2Spec is the whole spec as v1alpha2, if it is too long for the annotation
+	// operator.example.com/v1alpha2-spec. Do not set it: write the object as v1alpha2.
+	// +optional
+	// +structType=atomic
+	// +kubebuilder:pruning:PreserveUnknownFields
+	V1Alpha2Spec *runtime.RawExtension `json:"v1alpha2Spec,omitempty"`
 }

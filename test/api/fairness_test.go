@@ -34,7 +34,7 @@ func TestHangingNamespace(t *testing.T) {
 	})
 	for range 3 {
 		nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
-		edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Image = "nginx:another" })
+		edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Image = new("nginx:another") })
 	}
 	if hanging.Load() == 0 {
 		t.Error("no write hangs any more, so the test shows nothing")

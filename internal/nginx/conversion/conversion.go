@@ -1,10 +1,11 @@
 // Package conversion converts NginxOperators between v1alpha1 and v1alpha2, the hub, without loss
 // in either direction.
 //
-// v1alpha1 has three fields. The annotation AnnotationSpec of the v1alpha1 form holds the whole
-// v1alpha2 spec. The conversion back to v1alpha2 removes the annotation and overwrites the spec in
-// it with the v1alpha1 fields, so that an edit through v1alpha1 takes effect and changes nothing
-// else. An object that v1alpha1 can express completely has no annotation.
+// v1alpha1 has three fields of its own. The annotation AnnotationSpec of the v1alpha1 form holds the
+// whole v1alpha2 spec. The API server bounds annotations, so a spec that does not fit is in the field
+// spec.v1alpha2Spec, and the annotation says so. The conversion back to v1alpha2 removes both and
+// overwrites the spec with the v1alpha1 fields, so that an edit through v1alpha1 takes effect and
+// changes nothing else. An object that v1alpha1 can express completely has neither.
 package conversion
 
 import (
@@ -14,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/nginx-operator/api/v1alpha1"
@@ -24,6 +26,10 @@ import (
 
 // AnnotationSpec holds the v1alpha2 spec as JSON, in v1alpha1 objects only.
 const AnnotationSpec = "operator.example.com/v1alpha2-spec"
+
+// inField is the value of AnnotationSpec if the spec is in the field. It is no JSON, so releases that do not know the field
+// refuse to store the object. A client that drops the field is refused as well.
+const inField = "in spec.v1alpha2Spec"
 
 // defaultPortName is the name of the port that v1alpha1 knows only by its number.
 const defaultPortName = "http"
@@ -47,16 +53,34 @@ func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1
 	if err != nil {
 		return fmt.Errorf("keep the v1alpha2 spec: %w", err)
 	}
-	if dst.Annotations == nil {
-		dst.Annotations = map[string]string{}
+	if annotate(dst, string(spec)) {
+		return nil
 	}
-	dst.Annotations[AnnotationSpec] = string(spec)
+	dst.Spec.V1Alpha2Spec = &runtime.RawExtension{Raw: spec}
+	// Annotations of others may leave no room for it. The rule of v1alpha1 then still refuses to drop the field.
+	annotate(dst, inField)
 	return nil
 }
 
-// V1Alpha1ToHub converts src to dst. It returns an error that names the annotation if the
-// annotation does not hold a v1alpha2 spec, or if an object that is about to be stored has a spec
-// that v1alpha2 does not allow.
+// annotate sets AnnotationSpec if the API server allows annotations of that size.
+func annotate(dst *v1alpha1.NginxOperator, value string) bool {
+	size := len(AnnotationSpec) + len(value)
+	for key, other := range dst.Annotations {
+		size += len(key) + len(other)
+	}
+	if size > apivalidation.TotalAnnotationSizeLimitB {
+		return false
+	}
+	if dst.Annotations == nil {
+		dst.Annotations = map[string]string{}
+	}
+	dst.Annotations[AnnotationSpec] = value
+	return true
+}
+
+// V1Alpha1ToHub converts src to dst. It returns an error that names the annotation if neither it nor
+// the field holds a v1alpha2 spec, or if an object that is about to be stored has a spec that
+// v1alpha2 does not allow.
 func V1Alpha1ToHub(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
 	hidden, err := toHub(src, dst)
 	if err != nil {
@@ -93,18 +117,33 @@ func LenientV1Alpha1ToHub(stored func() bool) func(context.Context, *v1alpha1.Ng
 // quantitySchema finds the quantities in a spec of v1alpha2.
 var quantitySchema = quantities.NewSchema(crd.NginxOperators, v1alpha2.GroupVersion.Version)
 
-// toHub converts without validating against v1alpha2. It returns the spec in the annotation, or nil
-// if there is none.
+// hiddenSpec returns the v1alpha2 spec of an object as JSON; empty if it has none.
+func hiddenSpec(src *v1alpha1.NginxOperator) ([]byte, error) {
+	annotation, annotated := src.Annotations[AnnotationSpec]
+	field := src.Spec.V1Alpha2Spec
+	switch {
+	case field == nil && annotation == inField:
+		return nil, fmt.Errorf("spec.v1alpha2Spec is missing, although annotation %s says that the v1alpha2 spec is there: change single fields with a patch, or edit the object as v1alpha2", AnnotationSpec)
+	case field == nil:
+		return []byte(annotation), nil
+	case annotated && annotation != inField:
+		return nil, fmt.Errorf("annotation %s and spec.v1alpha2Spec both hold a v1alpha2 spec: remove one of them, or edit the object as v1alpha2", AnnotationSpec)
+	}
+	return field.Raw, nil
+}
+
+// toHub converts without validating against v1alpha2. It returns the hidden spec, or nil if there is
+// none.
 func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.NginxOperatorSpec, error) {
 	convertFieldsToHub(src, dst)
-	kept, ok := src.Annotations[AnnotationSpec]
-	if !ok {
-		return nil, nil
+	kept, err := hiddenSpec(src)
+	if _, annotated := src.Annotations[AnnotationSpec]; err != nil || !annotated && len(kept) == 0 {
+		return nil, err
 	}
 	base := &v1alpha2.NginxOperatorSpec{}
-	err := quantitySchema.CheckSpec([]byte(kept))
+	err = quantitySchema.CheckSpec(kept)
 	if err == nil {
-		err = json.Unmarshal([]byte(kept), base)
+		err = json.Unmarshal(kept, base)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("annotation %s does not contain a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
