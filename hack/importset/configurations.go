@@ -1,13 +1,13 @@
 package main
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"example.com/nginx-operator/internal/instance/syntax"
 	"example.com/nginx-operator/internal/plugin/importer"
+	"example.com/nginx-operator/internal/plugin/userfile"
 	"example.com/nginx-operator/test/importset"
 )
 
@@ -42,7 +42,13 @@ func (t *total) importAll(roots, others []string) {
 // importFile imports a file with its includes.
 func (t *total) importFile(name string, read map[string]bool) {
 	dir := filepath.Dir(name)
-	source := importer.Folder{Config: os.DirFS(dir)}
+	folder, err := importer.ConfigFolder(dir)
+	if err != nil {
+		t.refuse(name, err)
+		return
+	}
+	defer func() { _ = folder.Close() }()
+	source := importer.Folder{Config: folder}
 	result, err := importer.Config(source, []string{configDir + filepath.Base(name)}, importer.Options{})
 	if err != nil {
 		t.refuse(name, err)
@@ -53,13 +59,19 @@ func (t *total) importFile(name string, read map[string]bool) {
 
 // importPart imports a part of a configuration: as it is, or within a server.
 func (t *total) importPart(name string, read map[string]bool) {
-	text, err := os.ReadFile(name)
+	text, err := userfile.ReadFile(name, userfile.MaxBytes)
 	if err != nil {
 		t.refuse(name, err)
 		return
 	}
 	dir := filepath.Dir(name)
-	source := part{importer.Folder{Config: os.DirFS(dir)}, importset.Wrapper(string(text), filepath.Base(name), "")}
+	folder, err := importer.ConfigFolder(dir)
+	if err != nil {
+		t.refuse(name, err)
+		return
+	}
+	defer func() { _ = folder.Close() }()
+	source := part{importer.Folder{Config: folder}, importset.Wrapper(string(text), filepath.Base(name), "")}
 	result, err := importer.Config(source, []string{wrapper}, importer.Options{})
 	if err != nil {
 		t.refuse(name, err)

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 
 	"example.com/nginx-operator/internal/plugin/importer"
+	"example.com/nginx-operator/internal/plugin/userfile"
 )
 
 var (
@@ -22,10 +22,10 @@ var (
 // manifests imports the files below a folder that have an Ingress, or a workload of nginx.
 func manifests(folder string, t *total) error {
 	return filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !manifestName.MatchString(name) {
+		if err != nil || !entry.Type().IsRegular() || !manifestName.MatchString(name) {
 			return err
 		}
-		text, err := os.ReadFile(name)
+		text, err := userfile.ReadFile(name, userfile.MaxBytes)
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/plugin/importer"
 	"example.com/nginx-operator/internal/plugin/lint"
 	"example.com/nginx-operator/internal/plugin/screen"
+	"example.com/nginx-operator/internal/plugin/userfile"
 )
 
 const importLong = `Turn an existing set-up of nginx into an NginxOperator. The input is one of:
@@ -30,7 +30,7 @@ carried over, changed, or named with the reason why it is not. Nothing is sent t
 // importFlags are the flags of the command.
 type importFlags struct {
 	path, name, class, root, output, review string
-	summary                          bool
+	summary                                 bool
 }
 
 func newImport(c *cluster) *cobra.Command {
@@ -117,12 +117,15 @@ func checkResult(ctx context.Context, result *importer.Result) error {
 // read imports what the path names.
 func (f *importFlags) read(in io.Reader, o importer.Options) (*importer.Result, error) {
 	if f.path == "-" {
-		text, err := io.ReadAll(in)
+		text, err := userfile.ReadAll(in, "the standard input", userfile.MaxBytes)
 		if err != nil {
 			return nil, err
 		}
 		const name = "/etc/nginx/nginx.conf"
-		return f.importText(name, text, importer.Map{name: string(text)}, o)
+		if importer.IsManifest(text) {
+			return importer.Manifests([]importer.Document{{Name: f.path, Text: text}}, o)
+		}
+		return importer.Config(importer.Map{name: string(text)}, []string{name}, o)
 	}
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -131,24 +134,33 @@ func (f *importFlags) read(in io.Reader, o importer.Options) (*importer.Result, 
 	if info.IsDir() {
 		return f.importFolder(o)
 	}
-	text, err := os.ReadFile(f.path)
+	text, err := userfile.ReadFile(f.path, userfile.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	return f.importText("/etc/nginx/"+filepath.Base(f.path), text, f.source(os.DirFS(filepath.Dir(f.path))), o)
-}
-
-// importText imports a file: manifests, or a configuration of a name in its source.
-func (f *importFlags) importText(name string, text []byte, source importer.Source, o importer.Options) (*importer.Result, error) {
 	if importer.IsManifest(text) {
 		return importer.Manifests([]importer.Document{{Name: f.path, Text: text}}, o)
 	}
-	return importer.Config(source, []string{name}, o)
+	path, err := filepath.EvalSymlinks(f.path)
+	if err != nil {
+		return nil, err
+	}
+	source, done, err := f.source(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return importer.Config(source, []string{"/etc/nginx/" + filepath.Base(path)}, o)
 }
 
 // importFolder imports the manifests of a folder, or else its configuration.
 func (f *importFlags) importFolder(o importer.Options) (*importer.Result, error) {
-	folder := os.DirFS(f.path)
+	source, done, err := f.source(f.path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	folder := source.Config
 	documents, err := importer.FindManifests(folder)
 	if err != nil {
 		return nil, err
@@ -162,17 +174,27 @@ func (f *importFlags) importFolder(o importer.Options) (*importer.Result, error)
 	case len(main) == 0:
 		return nil, errors.New(f.path + " has neither an nginx.conf, nor *.conf files, nor manifests: pass the folder of nginx.conf, or a file")
 	}
-	result, err := importer.Config(f.source(folder), main, o)
+	result, err := importer.Config(source, main, o)
 	if err != nil {
 		return nil, err
 	}
 	return result, result.ReviewFiles(folder)
 }
 
-func (f *importFlags) source(folder fs.FS) importer.Folder {
-	source := importer.Folder{Config: folder}
-	if f.root != "" {
-		source.Root = os.DirFS(f.root)
+// source opens the folder of a configuration, and --root. Links lead to files of either, and never to others of this machine.
+func (f *importFlags) source(dir string) (importer.Folder, func(), error) {
+	folder, err := importer.ConfigFolder(dir)
+	if err != nil {
+		return importer.Folder{}, nil, err
 	}
-	return source
+	closeFolder := func() { _ = folder.Close() }
+	if f.root == "" {
+		return importer.Folder{Config: folder}, closeFolder, nil
+	}
+	root, err := userfile.Open(f.root, "/")
+	if err != nil {
+		closeFolder()
+		return importer.Folder{}, nil, err
+	}
+	return importer.Folder{Config: folder.Beside(root), Root: root}, func() { closeFolder(); _ = root.Close() }, nil
 }

@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"example.com/nginx-operator/internal/plugin/lint"
 	"example.com/nginx-operator/internal/plugin/nginxtest"
 	"example.com/nginx-operator/internal/plugin/screen"
+	"example.com/nginx-operator/internal/plugin/userfile"
 )
 
 const lintLong = `Check manifests of the operator's kinds without a cluster, as the API server and the operator would: unknown fields,
@@ -96,46 +98,50 @@ func (f *lintFlags) write(w io.Writer, report *lint.Report) error {
 func (f *lintFlags) read(in io.Reader) (found []lint.Document, err error) {
 	for _, path := range f.paths {
 		if path == "-" {
-			text, err := io.ReadAll(in)
+			text, err := userfile.ReadAll(in, "the standard input", userfile.MaxBytes)
 			if err != nil {
 				return nil, err
 			}
 			found = append(found, lint.Document{Name: "standard input", Text: text})
 			continue
 		}
-		files, err := manifestFiles(path)
+		documents, err := manifestFiles(path)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range files {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, lint.Document{Name: name, Text: text})
-		}
+		found = append(found, documents...)
 	}
 	return found, nil
 }
 
 // manifestFiles returns a file, or the files with manifests of a folder and the folders in it.
-func manifestFiles(path string) (found []string, err error) {
+func manifestFiles(path string) (found []lint.Document, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return []string{path}, nil
+		text, err := userfile.ReadFile(path, userfile.MaxBytes)
+		return []lint.Document{{Name: path, Text: text}}, err
 	}
-	err = filepath.WalkDir(path, func(name string, entry os.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != path && strings.HasPrefix(entry.Name(), "."):
-			return filepath.SkipDir
-		case !entry.IsDir() && (strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".json")):
-			found = append(found, name)
+	folder, err := userfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = folder.Close() }()
+	total := 0
+	err = userfile.Walk(folder, func(name string, entry fs.DirEntry) error {
+		if entry.IsDir() || !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") && !strings.HasSuffix(name, ".json") {
+			return nil
 		}
+		text, err := userfile.ReadIn(folder, name, userfile.MaxBytes)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(path, name), err)
+		}
+		if total += len(text); total > userfile.MaxBytes {
+			return fmt.Errorf("%s has manifests of more than %d KiB", path, userfile.MaxBytes>>10)
+		}
+		found = append(found, lint.Document{Name: filepath.Join(path, name), Text: text})
 		return nil
 	})
 	return found, err

@@ -42,7 +42,8 @@ type conf struct {
 	names  map[string]bool
 	// reviewed holds the item of each directive: a file may be included several times.
 	reviewed map[place]int
-	visits   int
+	// visits counts directives, and bytes the length of files, each time that they are read.
+	visits, bytes int
 
 	servers      []*server
 	serverOf     map[*syntax.Directive]*server
@@ -138,6 +139,9 @@ func siteName(f *file) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".template"), ".conf")
 }
 
+// maxTotal bounds all files of a configuration together, in bytes.
+const maxTotal = 16 << 20
+
 // open reads and scans a file.
 func (c *conf) open(path string) (*file, error) {
 	if f := c.byPath[path]; f != nil && !f.plain {
@@ -146,6 +150,9 @@ func (c *conf) open(path string) (*file, error) {
 	text, err := c.source.Read(path)
 	if err != nil {
 		return nil, err
+	}
+	if c.bytes += len(text); c.bytes > maxTotal {
+		return nil, fmt.Errorf("the configuration has more than %d KiB, with %s", maxTotal>>10, shown(path))
 	}
 	if hasPrivateKey(text) {
 		return nil, fmt.Errorf("%s contains a private key: a configuration is not secret; move the key to a file of its own", shown(path))

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"path"
 	"strings"
 )
@@ -106,6 +107,9 @@ func (c *conf) plainFile(located string, secret bool) (*file, error) {
 	}
 	if err != nil || hasPrivateKey(text) || checkText(located, text) != nil {
 		return nil, nil //nolint:nilerr // A Secret has what is no text, and the file that the input lacks.
+	}
+	if c.bytes += len(text); c.bytes > maxTotal {
+		return nil, fmt.Errorf("the configuration has more than %d KiB, with %s", maxTotal>>10, shown(located))
 	}
 	f := c.newFile(located, text)
 	f.plain = true

@@ -7,19 +7,21 @@ import (
 	"strings"
 
 	"example.com/nginx-operator/internal/instance/syntax"
+	"example.com/nginx-operator/internal/plugin/userfile"
 )
 
 // FindMain returns the main files of a folder: its nginx.conf, or else the *.conf files in it and in its folders of sites
 // that no other file includes.
 func FindMain(folder fs.FS) ([]string, error) {
-	if info, err := fs.Stat(folder, "nginx.conf"); err == nil && !info.IsDir() {
+	info, errMain := fs.Stat(folder, "nginx.conf")
+	if errMain == nil && !info.IsDir() {
 		return []string{configDir + "/nginx.conf"}, nil
 	}
 	var found []string
-	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+	err := userfile.Walk(folder, func(name string, entry fs.DirEntry) error {
 		switch {
-		case err != nil:
-			return err
+		case name == "nginx.conf" && errMain != nil:
+			return errMain
 		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "sites-available" || strings.Count(name, "/") > 1):
 			return fs.SkipDir
 		case !entry.IsDir() && path.Ext(name) == ".conf":
@@ -63,13 +65,8 @@ func (r *Result) ReviewFiles(folder fs.FS) error {
 	for _, i := range r.Review.Items {
 		read[i.Source] = true
 	}
-	return fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.IsDir() && path.Ext(name) == ".conf" && !read[name]:
+	return userfile.Walk(folder, func(name string, entry fs.DirEntry) error {
+		if !entry.IsDir() && path.Ext(name) == ".conf" && !read[name] {
 			r.Review.add(Item{Source: name, Subject: "the whole file", Kind: KindFile, Outcome: NotCarried, Note: "no file includes it, so nginx does not read it"})
 		}
 		return nil

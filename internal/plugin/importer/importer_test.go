@@ -227,3 +227,24 @@ func TestPassphrases(t *testing.T) {
 		t.Errorf("steps:\n%s", steps)
 	}
 }
+
+// TestMissingInclude: what a missing file would protect stays closed.
+func TestMissingInclude(t *testing.T) {
+	for context, tt := range map[string]struct{ config, want string }{
+		"server":   {"events {} http { server { include snippets/auth.conf; location / { return 200; } } }", "return 403; location"},
+		"location": {"events {} http { server { location / { include /etc/acl.conf; proxy_pass http://a; } } }", "location / { return 403; proxy_pass"},
+		"http":     {"events {} http { include acl.conf; server { listen 80; } }", "http { include acl.conf; server"},
+		"map":      {"events {} http { map $a $b { include denied.map; } }", "{ include denied.map; }"},
+	} {
+		t.Run(context, func(t *testing.T) {
+			result, err := Config(Map{"/etc/nginx/nginx.conf": tt.config}, []string{"/etc/nginx/nginx.conf"}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(result.Applications[0].Spec.Config.Files["nginx.conf"])
+			if !strings.Contains(text, tt.want) || !strings.Contains(strings.Join(result.Review.Steps, "\n"), "was not found") {
+				t.Errorf("the import is\n%s\nsteps %v", text, result.Review.Steps)
+			}
+		})
+	}
+}

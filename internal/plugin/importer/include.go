@@ -49,6 +49,9 @@ func (c *conf) openIncluded(pattern string, reading []*file) (included []*file, 
 	for _, p := range paths {
 		f, err := c.open(p)
 		switch {
+		case missing(err) && isPattern(pattern):
+			c.review.add(Item{Source: shown(p), Subject: "the whole file", Kind: KindFile, Outcome: NotCarried, Note: "it is a link to a file that the input lacks"})
+			c.review.step("%s is a link to a file that the input lacks: copy the file into the folder, or pass --root, and import again.", shown(p))
 		case missing(err):
 		case err != nil:
 			return nil, false, err
@@ -99,9 +102,18 @@ func (c *conf) includeMissing(v visit, pattern string, several bool) (Outcome, s
 		return Carried, "it matches files of the image only"
 	case several:
 		v.replace("")
+		if v.inServer() {
+			c.review.step("Check that %s (%s:%d) has no files on the machine of nginx, such as one with deny or auth_basic: if there are any, pass --root, and import again.", v.arg(0), shown(v.file.path), v.Line)
+		}
 		return NotCarried, "no file of the input matches it: if there are any, add them to the folder of nginx.conf, or pass --root, and import again"
 	}
-	v.replace("")
-	c.review.step("%s (%s:%d) was not found: add it to the folder of nginx.conf, or pass --root, and import again.", v.arg(0), shown(v.file.path), v.Line)
-	return NotCarried, "the file was not found: add it to the folder of nginx.conf, or pass --root, and import again"
+	const add = "add it to the folder of nginx.conf, or pass --root, and import again"
+	if !v.inServer() {
+		// Nobody knows what it would protect, so nginx refuses the configuration, as the old one would.
+		c.review.step("%s (%s:%d) was not found, so that nginx refuses the configuration: %s.", v.arg(0), shown(v.file.path), v.Line, add)
+		return NotCarried, "the file was not found, and nginx refuses the configuration without it: " + add
+	}
+	v.replace("return 403;")
+	c.review.step("%s (%s:%d) was not found, so that 403 is answered in its place: %s.", v.arg(0), shown(v.file.path), v.Line, add)
+	return NotCarried, "the file was not found, and may protect what follows, so that 403 is answered: " + add
 }

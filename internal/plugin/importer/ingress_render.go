@@ -97,7 +97,9 @@ func (x *ingressImport) finish(r *Result) error {
 		w.close()
 	}
 	x.host("")
-	names := slices.Sorted(maps.Keys(x.hosts))
+	x.closeAliases()
+	// The server of all other hosts has the place of _, because the first one of several with a name gets its requests.
+	names := slices.SortedFunc(maps.Keys(x.hosts), func(a, b string) int { return cmp.Compare(cmp.Or(a, "_"), cmp.Or(b, "_")) })
 	for _, name := range names {
 		x.renderHost(w, x.hosts[name])
 	}
@@ -252,6 +254,26 @@ func (x *ingressImport) names(h *host) []string {
 	return unique(names)
 }
 
+// closeAliases closes the aliases of hosts for which Ingress objects set different ones, if it is not known which of them
+// ingress-nginx takes.
+func (x *ingressImport) closeAliases() {
+	for _, name := range slices.Sorted(maps.Keys(x.hosts)) {
+		h := x.hosts[name]
+		own := slices.DeleteFunc(slices.Clone(h.settings), func(s *settings) bool { return s.canary || len(s.aliases) == 0 })
+		for _, s := range own {
+			if x.ordered || slices.Equal(s.aliases, own[0].aliases) {
+				continue
+			}
+			c := x.ambiguous(h, own[0], s, "server-alias")
+			for _, alias := range slices.Concat(own[0].aliases, s.aliases) {
+				if x.hosts[alias] == nil {
+					x.hosts[alias] = &host{name: alias, tls: h.tls, closed: []closure{c}}
+				}
+			}
+		}
+	}
+}
+
 // serverName returns a host as it is written in server_name. nginx's own form of a wildcard matches more than one label.
 func serverName(host string) string {
 	domain, wildcard := strings.CutPrefix(strings.ToLower(host), "*.")
@@ -343,15 +365,14 @@ func (x *ingressImport) closeForeign(other *ingressImport) {
 		if len(foreign.settings) == 0 && foreign.root == nil {
 			continue // it is closed because of a third namespace
 		}
+		for _, s := range foreign.settings {
+			for _, alias := range s.aliases {
+				x.closeHost(alias, other.namespace)
+			}
+		}
 		h := x.hosts[name]
 		if h == nil {
-			covering := x.covering(name)
-			if covering == nil {
-				continue
-			}
-			h = x.host(name)
-			h.tls = covering.tls
-			h.closed = append(h.closed, closure{"the namespace " + other.namespace, "the host"})
+			x.closeHost(name, other.namespace)
 			continue
 		}
 		x.review.step("Decide which application answers for %s: the namespaces %s and %s both have it, and each application answers 403 for the paths of the other one. "+
@@ -362,6 +383,14 @@ func (x *ingressImport) closeForeign(other *ingressImport) {
 			}
 		}
 		h.foreignRegex = h.foreignRegex || foreign.regex()
+		if h.root != nil && (foreign.root != nil || slices.ContainsFunc(foreign.locations, (*location).isRoot)) {
+			root := *h.root
+			root.closed = append(slices.Clip(root.closed), closure{"the namespace " + other.namespace, "the default backend"})
+			h.root = &root
+		}
+		if root := slices.IndexFunc(h.locations, (*location).isRoot); root >= 0 && foreign.root != nil && name == "" {
+			h.locations[root].closed = append(h.locations[root].closed, closure{"the namespace " + other.namespace, "the default backend"})
+		}
 		for _, l := range foreign.locations {
 			if l.settings == nil {
 				continue
@@ -376,8 +405,20 @@ func (x *ingressImport) closeForeign(other *ingressImport) {
 	}
 }
 
+// closeHost closes a host of another namespace, if a host of this one would answer for it.
+func (x *ingressImport) closeHost(name, namespace string) {
+	if covering := x.covering(name); covering != nil && x.hosts[name] == nil {
+		x.hosts[name] = &host{name: name, tls: covering.tls, closed: []closure{{"the namespace " + namespace, "the host"}}}
+	}
+}
+
 // covering returns the host that would answer for a name that is none of the hosts, if an Ingress has it.
 func (x *ingressImport) covering(name string) *host {
+	for _, own := range slices.Sorted(maps.Keys(x.hosts)) {
+		if slices.ContainsFunc(x.hosts[own].settings, func(s *settings) bool { return slices.Contains(s.aliases, name) }) {
+			return x.hosts[own]
+		}
+	}
 	_, domain, _ := strings.Cut(name, ".")
 	for _, h := range []*host{x.hosts["*."+domain], x.hosts[""]} {
 		if h != nil && (len(h.settings) > 0 || h.root != nil) {

@@ -14,29 +14,62 @@ func Manifests(documents []Document, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var objects []*object
+	s := &inputs{options: o}
 	for _, doc := range documents {
-		found, err := d.all(doc)
+		objects, broken, err := d.all(doc)
 		if err != nil {
 			return nil, err
 		}
-		objects = append(objects, found...)
+		s.objects, s.broken = append(s.objects, objects...), append(s.broken, broken...)
 	}
-	objects = slices.DeleteFunc(objects, func(o *object) bool { return o == nil })
-	s := &inputs{options: o, objects: objects}
-	switch workloads := s.workloads(); {
+	workloads := s.workloads()
+	ingresses := s.ingresses()
+	for _, b := range s.broken {
+		if len(workloads)+len(ingresses) == 0 || len(workloads) > 0 && b.is(workloadKinds) || b.is(ingressKinds) {
+			return nil, b.err
+		}
+	}
+	var result *Result
+	switch {
 	case len(workloads) > 0:
-		return s.importWorkloads(workloads)
-	case len(s.ingresses()) > 0:
-		return s.importIngresses()
+		result, err = s.importWorkloads(workloads)
+	case len(ingresses) > 0:
+		result, err = s.importIngresses()
+	default:
+		return nil, fmt.Errorf("%w: the manifests have no Ingress, and no Deployment, StatefulSet, DaemonSet or Pod with a container that is called nginx, has an image of nginx, or mounts files into /etc/nginx", ErrNothing)
 	}
-	return nil, fmt.Errorf("%w: the manifests have no Ingress, and no Deployment, StatefulSet, DaemonSet or Pod with a container that is called nginx, has an image of nginx, or mounts files into /etc/nginx", ErrNothing)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range s.broken {
+		result.Review.add(Item{Source: b.source, Line: b.line, Subject: "the whole object", Kind: KindFile, Outcome: NotCarried, Note: b.err.Error()})
+		result.Review.step("Check %s, which was not read: %s.", b.source, b.err)
+	}
+	return result, nil
 }
+
+// Kinds of objects that decide about what an import makes of others, so that none of them may be missing.
+var (
+	ingressKinds  = []string{"", "List", "Ingress", "IngressList", "IngressClass", "Service", "ServiceList", "ConfigMap", "ConfigMapList"}
+	workloadKinds = []string{"Deployment", "StatefulSet", "DaemonSet", "Pod", "PodDisruptionBudget", "NetworkPolicy", "Secret"}
+)
+
+// broken is a document that is no object.
+type broken struct {
+	source string
+	line   int
+	// kind is that of the object, or "" if it is not known.
+	kind string
+	err  error
+}
+
+func (b broken) is(kinds []string) bool { return slices.Contains(kinds, b.kind) }
 
 // inputs are the objects of an import.
 type inputs struct {
 	options Options
 	objects []*object
+	broken  []broken
 }
 
 // ofType returns the objects of a Go type.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -53,53 +54,73 @@ func newDecoder() (*decoder, error) {
 	return &decoder{scheme, json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme, json.SerializerOptions{Strict: true})}, nil
 }
 
-// all returns the objects of a document with several, and of lists in it.
-func (d *decoder) all(doc Document) ([]*object, error) {
+var kindLine = regexp.MustCompile(`(?m)^kind\s*:\s*"?([A-Za-z]+)`)
+
+// all returns the objects of a document with several, and of lists in it, and those that cannot be read.
+func (d *decoder) all(doc Document) (found []*object, bad []broken, err error) {
+	if doc.Unread != nil {
+		return nil, []broken{{source: doc.Name, err: doc.Unread}}, nil
+	}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(doc.Text)))
-	var found []*object
-	for n := 1; ; n++ {
+	for n, at := 1, 0; ; n++ {
 		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return found, nil
+			return found, bad, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", doc.Name, err)
+			return nil, nil, fmt.Errorf("%s: %w", doc.Name, err)
 		}
-		objects, err := d.one(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", doc.Name, n, err)
+		if next := bytes.Index(doc.Text[at:], text); next >= 0 {
+			at += next
 		}
+		line := 1 + bytes.Count(doc.Text[:at], []byte("\n"))
+		at = min(at+len(text), len(doc.Text))
+		objects, problems := d.one(text)
 		found = append(found, objects...)
+		for _, b := range problems {
+			b.source, b.line, b.err = doc.Name, line, fmt.Errorf("%s:%d, document %d: %w", doc.Name, line, n, b.err)
+			bad = append(bad, b)
+		}
 	}
 }
 
 // one returns the objects of a document.
-func (d *decoder) one(text []byte) ([]*object, error) {
+func (d *decoder) one(text []byte) (found []*object, bad []broken) {
 	content := map[string]any{}
 	if err := yaml.UnmarshalStrict(text, &content); err != nil {
-		return nil, err
+		b := broken{err: err}
+		if kind := kindLine.FindSubmatch(text); kind != nil {
+			b.kind = string(kind[1])
+		}
+		return nil, []broken{b}
 	}
 	if len(content) == 0 {
 		return nil, nil
 	}
 	items, isList := content["items"].([]any)
-	if kind, _ := content["kind"].(string); !isList || !strings.HasSuffix(kind, "List") {
+	kind, _ := content["kind"].(string)
+	if !isList || !strings.HasSuffix(kind, "List") {
 		o, err := d.object(content)
-		return []*object{o}, err
+		if err != nil {
+			return nil, []broken{{kind: kind, err: err}}
+		}
+		return []*object{o}, nil
 	}
-	var found []*object
 	for i, item := range items {
 		inner, ok := item.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("items[%d] is not an object", i)
+			bad = append(bad, broken{err: fmt.Errorf("items[%d] is not an object", i)})
+			continue
 		}
 		o, err := d.object(inner)
 		if err != nil {
-			return nil, fmt.Errorf("items[%d]: %w", i, err)
+			kind, _ := inner["kind"].(string)
+			bad = append(bad, broken{kind: kind, err: fmt.Errorf("items[%d]: %w", i, err)})
+			continue
 		}
 		found = append(found, o)
 	}
-	return found, nil
+	return found, bad
 }
 
 // object decodes an object. Of a kind that the import does not know, it has no typed form.

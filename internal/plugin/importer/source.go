@@ -8,10 +8,15 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"example.com/nginx-operator/internal/plugin/userfile"
 )
 
 // configDir is where the paths of a configuration are taken to be, wherever its folder is.
 const configDir = "/etc/nginx"
+
+// ConfigFolder opens a folder as that of nginx.conf. Absolute links to a folder of nginx.conf lead to files of the folder.
+func ConfigFolder(name string) (*userfile.Folder, error) { return userfile.Open(name, configDirs...) }
 
 // configDirs are the folders of nginx.conf in images and packages.
 var configDirs = []string{
@@ -50,17 +55,10 @@ func (f Folder) Read(name string) (string, error) {
 	if system == nil || !fs.ValidPath(inside) {
 		return "", fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
-	info, err := fs.Stat(system, inside)
-	if err != nil {
-		return "", err
+	text, err := userfile.ReadIn(system, inside, maxFileSize)
+	if errors.Is(err, userfile.ErrTooLarge) {
+		err = fmt.Errorf("%s: a file of a configuration has at most %d KiB: mount it with podTemplate.volumes", name, maxFileSize>>10)
 	}
-	switch {
-	case info.IsDir():
-		return "", fmt.Errorf("%s is a folder: %w", name, fs.ErrNotExist)
-	case info.Size() > maxFileSize:
-		return "", fmt.Errorf("%s has %d KiB: a file of a configuration has at most %d KiB: mount it with podTemplate.volumes", name, info.Size()>>10, maxFileSize>>10)
-	}
-	text, err := fs.ReadFile(system, inside)
 	return string(text), err
 }
 
@@ -77,8 +75,8 @@ func (f Folder) Glob(pattern string) []string {
 	prefix := strings.TrimSuffix(pattern, inside)
 	var found []string
 	for _, name := range names {
-		// nginx's pattern does not match hidden files.
-		if info, err := fs.Stat(system, name); err == nil && !info.IsDir() && hiddenAsIn(pattern, name) {
+		// nginx's pattern does not match hidden files. A link that leads nowhere is reported when it is read.
+		if info, err := fs.Stat(system, name); (err != nil || !info.IsDir()) && hiddenAsIn(pattern, name) {
 			found = append(found, prefix+name)
 		}
 	}

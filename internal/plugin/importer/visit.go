@@ -64,6 +64,12 @@ func (v visit) replace(statements string) {
 	v.file.replace(syntax.Span{Start: v.Start, End: v.End}, statements)
 }
 
+// inServer reports whether it is in a block of the http context where nginx can answer a request.
+func (v visit) inServer() bool {
+	block := v.block()
+	return block != nil && v.top() == "http" && slices.Contains([]string{"server", "location", "if"}, block.Name)
+}
+
 // text returns the directive on one line, as it is written.
 func (v visit) text() string {
 	const most = 90

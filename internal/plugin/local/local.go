@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/userfile"
 	"example.com/nginx-operator/internal/plugin/view"
 )
 
@@ -29,9 +30,9 @@ func Read(path string, stdin io.Reader, others map[string]string) (view.Config, 
 
 func read(path string, stdin io.Reader, others map[string]string) (map[string]string, error) {
 	if path == "-" {
-		text, err := readAll(stdin, path)
+		text, err := userfile.ReadAll(stdin, "the standard input", maxBytes)
 		if err != nil {
-			return nil, err
+			return nil, unreadable(path, err)
 		}
 		return manifest(path, text)
 	}
@@ -59,22 +60,30 @@ func read(path string, stdin io.Reader, others map[string]string) (map[string]st
 
 // folder returns the files in a folder. Configurations have no folders of their own.
 func folder(path string) (map[string]string, error) {
-	entries, err := os.ReadDir(path)
+	dir, err := userfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{}
+	defer func() { _ = dir.Close() }()
+	entries, err := dir.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	files, total := map[string]string{}, 0
 	for _, entry := range entries {
 		name := filepath.Join(path, entry.Name())
-		if info, err := os.Stat(name); err != nil || info.IsDir() {
+		if info, err := dir.Stat(entry.Name()); err != nil || info.IsDir() {
 			if err == nil {
 				err = fmt.Errorf("%s is a folder: a configuration is flat, like the keys of a ConfigMap", name)
 			}
 			return nil, err
 		}
-		text, err := readFile(name)
+		text, err := userfile.ReadIn(dir, entry.Name(), maxBytes)
 		if err != nil {
-			return nil, err
+			return nil, unreadable(name, err)
+		}
+		if total += len(text); total > maxBytes {
+			return nil, unreadable(path, userfile.ErrTooLarge)
 		}
 		files[entry.Name()] = string(text)
 	}
@@ -82,20 +91,16 @@ func folder(path string) (map[string]string, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }()
-	return readAll(file, path)
+	text, err := userfile.ReadFile(path, maxBytes)
+	return text, unreadable(path, err)
 }
 
-func readAll(reader io.Reader, path string) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(reader, maxBytes+1))
-	if err == nil && len(text) > maxBytes {
-		err = fmt.Errorf("%s is larger than %d KiB, which no configuration can be", path, maxBytes>>10)
+// unreadable returns the error of a file for users.
+func unreadable(path string, err error) error {
+	if errors.Is(err, userfile.ErrTooLarge) {
+		return fmt.Errorf("%s is larger than %d KiB, which no configuration can be", path, maxBytes>>10)
 	}
-	return text, err
+	return err
 }
 
 // manifest returns the configuration in the first NginxOperator or ConfigMap of a manifest.
