@@ -3,8 +3,10 @@ package plugin
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -111,5 +113,67 @@ func TestLintCommand(t *testing.T) {
 				t.Errorf("exit code %d, want %d\n%s%s", code, tt.code, out, errOut)
 			}
 		})
+	}
+}
+
+// TestHostileFolders: import and lint read regular files of the folder that the user names only.
+func TestHostileFolders(t *testing.T) {
+	secret := filepath.Join(t.TempDir(), "secret.conf")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(secret, []byte("server { listen 80; # a secret\n}\n"), 0o600))
+	folder := func(links map[string]string) string {
+		dir := t.TempDir()
+		must(os.MkdirAll(filepath.Join(dir, "sites-available"), 0o750))
+		must(os.MkdirAll(filepath.Join(dir, "sites-enabled"), 0o750))
+		must(os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte("events {}\nhttp { include sites-enabled/*; }\n"), 0o600))
+		must(os.WriteFile(filepath.Join(dir, "sites-available", "shop"), []byte("server { listen 80; server_name shop; }\n"), 0o600))
+		for name, target := range links {
+			must(os.Symlink(target, filepath.Join(dir, name)))
+		}
+		return dir
+	}
+	pipe := folder(nil)
+	must(syscall.Mkfifo(filepath.Join(pipe, "sites-enabled", "pipe.yaml"), 0o600))
+	for name, tt := range map[string]struct{ dir, want string }{
+		"a link to a secret": {folder(map[string]string{"sites-enabled/x": secret}), "leads out of the folder"},
+		"a link above":       {folder(map[string]string{"sites-enabled/x": "../../" + filepath.Base(filepath.Dir(secret)) + "/secret.conf"}), "leads out of the folder"},
+		"a device":           {folder(map[string]string{"sites-enabled/x": "/dev/zero"}), "leads out of the folder"},
+		"a loop":             {folder(map[string]string{"sites-enabled/x": "x"}), "links lead to each other"},
+		"a pipe":             {pipe, "pipe"},
+		"the device itself":  {"/dev/zero", "/dev/zero"},
+		"the pipe itself":    {filepath.Join(pipe, "sites-enabled", "pipe.yaml"), "pipe.yaml"},
+	} {
+		for _, command := range []string{"import", "lint"} {
+			if command == "lint" && !strings.Contains(name, "pipe") && !strings.Contains(name, "device") {
+				continue
+			}
+			code, out, review := run(t, "", command, "-f", tt.dir)
+			if strings.Contains(out+review, "a secret") {
+				t.Errorf("%s %s: the secret is in the output:\n%s%s", command, name, out, review)
+			}
+			if command == "lint" && name == "a device" {
+				continue // no file of the folder is a manifest
+			}
+			if code == 0 || !strings.Contains(review, tt.want) {
+				t.Errorf("%s %s: exit code %d\n%s%s", command, name, code, out, review)
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		dir, want string
+	}{
+		"as Debian links":  {folder(map[string]string{"sites-enabled/shop": "/etc/nginx/sites-available/shop"}), "server_name shop;"},
+		"a link in it":     {folder(map[string]string{"sites-enabled/shop": "../sites-available/shop"}), "server_name shop;"},
+		"a dangling link":  {folder(map[string]string{"sites-enabled/gone": "/etc/nginx/sites-available/gone"}), "sites-enabled/gone is a link to a file that the input lacks"},
+		"through a folder": {folder(map[string]string{"sites-linked": "/etc/nginx/sites-available"}), "events"},
+	} {
+		if code, out, review := run(t, "", "import", "-f", tt.dir); code != 0 || !strings.Contains(out+review, tt.want) {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, out, review)
+		}
 	}
 }

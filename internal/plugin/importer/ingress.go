@@ -48,6 +48,8 @@ type host struct {
 	root *location
 	// foreignRegex is set if an Ingress of another namespace makes the paths regular expressions.
 	foreignRegex bool
+	// foreignTLS is set if one has a certificate for the host, so that ingress-nginx redirects to HTTPS.
+	foreignTLS bool
 	// closed are reasons why all paths answer 403.
 	closed []closure
 	// certificateHeaders tell the backends about the certificate of the client.

@@ -207,8 +207,9 @@ func (x *ingressImport) renderHost(w *writer, h *host) {
 		w.line("http2 on;")
 		w.line("ssl_certificate /etc/nginx/tls/" + h.tls + "/tls.crt;")
 		w.line("ssl_certificate_key /etc/nginx/tls/" + h.tls + "/tls.key;")
-	case h.name == "" && x.usesTLS():
-		w.line("listen 443 ssl default_server;")
+	case x.usesTLS():
+		// Otherwise a server with a wildcard would answer for the host over TLS.
+		w.line("listen 443 ssl" + option + ";")
 		w.line("ssl_reject_handshake on;")
 	}
 	w.line("server_name " + strings.Join(x.names(h), " ") + ";")
@@ -382,8 +383,9 @@ func (x *ingressImport) closeForeign(other *ingressImport) {
 				h.closed = append(h.closed, closure{s.name, "what it sets for the whole server"})
 			}
 		}
-		h.foreignRegex = h.foreignRegex || foreign.regex()
-		if h.root != nil && (foreign.root != nil || slices.ContainsFunc(foreign.locations, (*location).isRoot)) {
+		h.foreignRegex, h.foreignTLS = h.foreignRegex || foreign.regex(), h.foreignTLS || foreign.tls != ""
+		// The default backend of a host is that of its first Ingress, which may be one of the other namespace.
+		if h.root != nil && (foreign.root != nil || name != "" && len(foreign.settings) > 0 || slices.ContainsFunc(foreign.locations, (*location).isRoot)) {
 			root := *h.root
 			root.closed = append(slices.Clip(root.closed), closure{"the namespace " + other.namespace, "the default backend"})
 			h.root = &root
@@ -468,6 +470,10 @@ func (h *host) sorted() []*location {
 		// For all other hosts, the backend of an Ingress without rules wins over the path /.
 		sorted = append(slices.DeleteFunc(sorted, (*location).isRoot), h.root)
 	}
+	if h.regex() {
+		// As a regular expression, an exact / is what the path / is, and comes after it.
+		sorted = slices.DeleteFunc(sorted, func(l *location) bool { return l.path == "/" && !l.isRoot() })
+	}
 	slices.SortStableFunc(sorted, func(a, b *location) int {
 		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
 	})
@@ -509,7 +515,7 @@ func (x *ingressImport) renderBody(w *writer, h *host, l *location) {
 		return
 	}
 	closedLines(w, s.closed)
-	if s.forceSSLRedirect || s.sslRedirect && h.tls != "" {
+	if s.forceSSLRedirect || s.sslRedirect && (h.tls != "" || h.foreignTLS) {
 		w.line("if ($scheme = http) { return 308 https://$host$request_uri; }")
 	}
 	if s.accessLogOff {

@@ -1,0 +1,648 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/syntax"
+)
+
+// TestNoPathIsMoreOpen compares what an import lets through with a model of ingress-nginx: for each host, path, client and
+// credential, a backend that the import reaches is one that ingress-nginx reaches.
+func TestNoPathIsMoreOpen(t *testing.T) {
+	const sets = 400
+	admitted := 0
+	for seed := range uint64(sets) {
+		set := generate(rand.New(rand.NewPCG(seed, 35)))
+		result, err := Manifests([]Document{{Name: "set.yaml", Text: []byte(set.yaml())}}, Options{})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, set.yaml())
+		}
+		orders := []generatedSet{set.byAge()}
+		if !set.aged {
+			orders = []generatedSet{set, set.reversed()}
+		}
+		for _, app := range result.Applications {
+			files := map[string]string{}
+			for name, text := range app.Spec.Config.Files {
+				files[name] = string(text)
+			}
+			served := readServed(t, files)
+			for _, r := range requests() {
+				got := served.answer(r)
+				if got == "" {
+					continue
+				}
+				admitted++
+				for _, original := range orders {
+					want := original.answer(r)
+					if want == "" || set.aged && want != app.Namespace+"/"+got {
+						t.Fatalf("seed %d: %+v reaches %s of %s, with ingress-nginx %q\n%s\n%s", seed, r, got, app.Namespace, want, set.yaml(), files[ingressFile])
+					}
+				}
+			}
+		}
+	}
+	if admitted < sets*5 {
+		t.Errorf("only %d requests are admitted: the sets prove little", admitted)
+	}
+	t.Logf("%d requests of %d are admitted", admitted, sets*len(requests()))
+}
+
+// request is a request with what the client has.
+type request struct {
+	host, path string
+	tls        bool
+	address    string
+	// subject is that of the client's certificate, or "".
+	subject string
+	// password and session are what auth-type and auth-url want, and attack is what a firewall refuses.
+	password, session, attack bool
+}
+
+func requests() (all []request) {
+	for _, host := range []string{"a.example.com", "b.example.com", "x.example.com", "x.y.example.com", "other.test"} {
+		for _, path := range []string{"/", "/foo", "/foo/", "/foo/x", "/foobar", "/admin", "/admin/x", "/ADMIN"} {
+			for i, client := range []request{
+				{}, {password: true}, {session: true}, {subject: "CN=ops"}, {subject: "CN=other"},
+				{password: true, session: true, subject: "CN=ops"}, {password: true, session: true, subject: "CN=ops", attack: true},
+			} {
+				for _, address := range []string{"10.1.2.3", "10.9.9.9", "192.0.2.9", "198.51.100.1"} {
+					client.host, client.path, client.address = host, path, address
+					client.tls = client.subject != "" || i%2 == 1
+					all = append(all, client)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// generated is an Ingress of a generated set.
+type generated struct {
+	namespace, name string
+	age             int
+	annotations     map[string]string
+	host            string
+	tls             bool
+	paths           []generatedPath
+	// fallback is set if it has a default backend, and alone if it has no rules.
+	fallback, alone bool
+}
+
+type generatedPath struct{ path, pathType string }
+
+// generatedSet is a generated set, in the order in which ingress-nginx takes its objects.
+type generatedSet struct {
+	ingresses []generated
+	aged      bool
+	// controller are the settings of the controller.
+	controller map[string]string
+}
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+func generate(r *rand.Rand) generatedSet {
+	s := generatedSet{aged: r.IntN(2) == 0, controller: map[string]string{}}
+	if r.IntN(3) == 0 {
+		for _, setting := range []string{"global-auth-url=http://auth.test/", "whitelist-source-range=10.0.0.0/8", "denylist-source-range=10.1.2.3", "block-cidrs=192.0.2.0/24",
+			"enable-modsecurity=true", "server-snippet=deny 192.0.2.9;", "location-snippet=deny 192.0.2.9;"} {
+			if r.IntN(4) == 0 {
+				key, value, _ := strings.Cut(setting, "=")
+				s.controller[key] = value
+			}
+		}
+	}
+	// nginx refuses both forms of a prefix beside each other, as ingress-nginx writes them.
+	foo := pick(r, "/foo", "/foo/")
+	names := []string{"1-admin", "2-admin", "shop.api", "shop-api", "proxy-headers", strings.Repeat("a", 50) + "x", strings.Repeat("a", 50) + "y", "web"}
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for i := range 1 + r.IntN(4) {
+		g := generated{namespace: pick(r, "one", "one", "one", "two"), name: names[i], age: r.IntN(3), annotations: map[string]string{}}
+		g.host, g.tls = pick(r, "a.example.com", "a.example.com", "b.example.com", "*.example.com", ""), r.IntN(2) == 0
+		for _, annotation := range []string{
+			"auth-type=basic auth-secret=users", "auth-type=digest auth-secret=users", "auth-url=http://auth.test/", "auth-tls-secret=one/ca", "auth-tls-secret=ca",
+			"auth-tls-secret=one/ca auth-tls-match-cn=CN=ops", "whitelist-source-range=10.0.0.0/8", "allowlist-source-range=10.0.0.0/8,192.0.2.0/24", "whitelist-source-range=nowhere",
+			"denylist-source-range=10.1.2.3/32", "satisfy=any", "enable-modsecurity=true", "enable-modsecurity=false", "enable-global-auth=false",
+			"configuration-snippet=deny 10.9.9.9;", "configuration-snippet=return 403;", "configuration-snippet=allow 10.0.0.0/8;", "server-snippet=deny 10.9.9.9;", "server-snippet=return 403;",
+			"use-regex=true", "use-regex=True", "rewrite-target=/", "rewrite-target=/foo", "ssl-redirect=false", "canary=true", "server-alias=b.example.com",
+			"server-alias=other.test", "proxy-body-size=8m", "affinity=cookie", "backend-protocol=GRPC",
+		} {
+			if r.IntN(14) == 0 {
+				// Values of snippets have spaces, and those of others none.
+				for one := range strings.SplitSeq(strings.ReplaceAll(annotation, " auth-", "\nauth-"), "\n") {
+					key, value, _ := strings.Cut(one, "=")
+					g.annotations[key] = value
+				}
+			}
+		}
+		g.fallback = r.IntN(6) == 0
+		g.alone = g.fallback && r.IntN(2) == 0
+		used := map[generatedPath]bool{}
+		for range 1 + r.IntN(3) {
+			p := generatedPath{pick(r, "/", foo, "/admin", "/foo(/|$)(.*)"), pick(r, "Prefix", "Exact", "ImplementationSpecific")}
+			if strings.Contains(p.path, "(") {
+				p.pathType = "ImplementationSpecific"
+			}
+			if id := (generatedPath{p.path, strings.Replace(p.pathType, "ImplementationSpecific", "Prefix", 1)}); !used[id] {
+				used[id] = true
+				g.paths = append(g.paths, p)
+			}
+		}
+		s.ingresses = append(s.ingresses, g)
+	}
+	return s
+}
+
+func without(annotations map[string]string, key string) map[string]string {
+	kept := map[string]string{}
+	for name, value := range annotations {
+		if name != key {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+func (g generated) backend(i int) string { return fmt.Sprintf("%s-%d", hashed(g.name), i) }
+
+// hashed returns a name for Services.
+func hashed(name string) string {
+	sum := uint32(7)
+	for _, c := range name {
+		sum = sum*31 + uint32(c)
+	}
+	return fmt.Sprintf("s%d", sum)
+}
+
+func (s generatedSet) yaml() string {
+	var b strings.Builder
+	for _, g := range s.ingresses {
+		fmt.Fprintf(&b, "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: %s\n  namespace: %s\n", g.name, g.namespace)
+		if s.aged {
+			fmt.Fprintf(&b, "  creationTimestamp: %s\n", time.Unix(int64(g.age)*1000, 0).UTC().Format(time.RFC3339))
+		}
+		b.WriteString("  annotations:\n    other: none\n")
+		for _, key := range sortedKeys(g.annotations) {
+			fmt.Fprintf(&b, "    nginx.ingress.kubernetes.io/%s: %q\n", key, g.annotations[key])
+		}
+		b.WriteString("spec:\n")
+		service := func(i int) string { return fmt.Sprintf("{service: {name: %s, port: {number: 80}}}", g.backend(i)) }
+		if g.fallback {
+			fmt.Fprintf(&b, "  defaultBackend: %s\n", service(99))
+		}
+		if g.tls && g.host != "" {
+			fmt.Fprintf(&b, "  tls: [{hosts: [%q], secretName: tls}]\n", g.host)
+		}
+		if g.alone {
+			continue
+		}
+		fmt.Fprintf(&b, "  rules:\n  - host: %q\n    http:\n      paths:\n", g.host)
+		for i, p := range g.paths {
+			fmt.Fprintf(&b, "      - {path: %q, pathType: %s, backend: %s}\n", p.path, p.pathType, service(i))
+		}
+	}
+	if len(s.controller) > 0 {
+		b.WriteString("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: ingress-nginx}\ndata:\n")
+		for _, key := range sortedKeys(s.controller) {
+			fmt.Fprintf(&b, "  %s: %q\n", key, s.controller[key])
+		}
+	}
+	return b.String()
+}
+
+func sortedKeys(m map[string]string) []string {
+	var found []string
+	for key := range m {
+		found = append(found, key)
+	}
+	slices.Sort(found)
+	return found
+}
+
+func (s generatedSet) byAge() generatedSet {
+	s.ingresses = slices.Clone(s.ingresses)
+	slices.SortStableFunc(s.ingresses, func(a, b generated) int {
+		return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(b.namespace+"/"+b.name, a.namespace+"/"+a.name))
+	})
+	return s
+}
+
+func (s generatedSet) reversed() generatedSet {
+	s.ingresses = slices.Clone(s.ingresses)
+	slices.Reverse(s.ingresses)
+	return s
+}
+
+// modelPath is a location of the model.
+type modelPath struct {
+	path    string
+	exact   bool
+	of      *generated
+	backend string
+	// fallback is set for the path / that the controller adds, which a path of an Ingress replaces.
+	fallback bool
+}
+
+func (p modelPath) regex() bool {
+	if p.of == nil {
+		return false
+	}
+	target := p.of.annotations["rewrite-target"]
+	return strings.EqualFold(p.of.annotations["use-regex"], "true") || target != "" && target != p.path
+}
+
+// answer returns the backend that ingress-nginx passes a request to, or "".
+func (s generatedSet) answer(r request) string {
+	rules := slices.DeleteFunc(slices.Clone(s.ingresses), func(g generated) bool { return g.alone })
+	primary := func(g generated) bool { return g.annotations["canary"] != "true" }
+	host := s.serverFor(r.host)
+	// What holds for the whole server comes from all of its Ingress objects.
+	var own []*generated
+	for i := range rules {
+		if rules[i].host == host {
+			own = append(own, &rules[i])
+		}
+	}
+	var snippet, certificate, subject string
+	hasTLS := false
+	for _, g := range own {
+		a := g.annotations
+		switch secret := a["auth-tls-secret"]; {
+		case secret == "":
+		case secret == "ca", secret == "one/ca" && g.namespace != "one":
+			return "" // the controller cannot use the Secret
+		case certificate == "":
+			certificate, subject = secret, a["auth-tls-match-cn"]
+		}
+		if primary(*g) {
+			snippet = cmp.Or(snippet, a["server-snippet"])
+			hasTLS = hasTLS || g.tls && g.host != ""
+		}
+	}
+	if certificate != "" && r.tls && r.subject == "" || subject != "" && (!r.tls || !regexp.MustCompile(subject).MatchString(r.subject)) || snippet == "return 403;" {
+		return ""
+	}
+	found := s.locationFor(r.path, host, own)
+	if found == nil || found.backend == "" {
+		return ""
+	}
+	a := map[string]string{}
+	if found.of != nil {
+		a = found.of.annotations
+	}
+	if redirect := a["ssl-redirect"] != "false"; redirect && hasTLS && !r.tls || a["configuration-snippet"] == "return 403;" {
+		return ""
+	}
+	if waf := a["enable-modsecurity"] == "true" || s.controller["enable-modsecurity"] == "true" && a["enable-modsecurity"] != "false"; waf && r.attack {
+		return ""
+	}
+	if secret := a["auth-tls-secret"]; secret == "ca" || secret == "one/ca" && found.of.namespace != "one" || !s.admits(r, a, snippet) {
+		return ""
+	}
+	return found.of.namespace + "/" + found.backend
+}
+
+// admits models the access phase of a location.
+func (s generatedSet) admits(r request, a map[string]string, serverSnippet string) bool {
+	if a["auth-type"] == "digest" {
+		return false // no client of the test has it
+	}
+	var rules []string
+	deny := cmp.Or(a["denylist-source-range"], s.controller["denylist-source-range"])
+	allow := cmp.Or(a["allowlist-source-range"], a["whitelist-source-range"], s.controller["whitelist-source-range"])
+	if allow == "nowhere" {
+		return false
+	}
+	rules = append(rules, networks("deny", deny)...)
+	if allow != "" {
+		rules = append(append(rules, networks("allow", allow)...), "deny all")
+	}
+	for _, text := range []string{a["configuration-snippet"], s.controller["location-snippet"]} {
+		if strings.HasPrefix(text, "deny ") || strings.HasPrefix(text, "allow ") {
+			rules = append(rules, strings.TrimSuffix(text, ";"))
+		}
+	}
+	if len(rules) == 0 {
+		for _, text := range []string{serverSnippet, s.controller["server-snippet"]} {
+			if strings.HasPrefix(text, "deny ") {
+				rules = append(rules, strings.TrimSuffix(text, ";"))
+			}
+		}
+	}
+	if len(rules) == 0 {
+		rules = networks("deny", s.controller["block-cidrs"])
+	}
+	checks := checksOf(rules, r.address)
+	if a["auth-type"] == "basic" {
+		checks = append(checks, verdict(r.password))
+	}
+	if a["auth-url"] != "" || s.controller["global-auth-url"] != "" && a["enable-global-auth"] != "false" {
+		checks = append(checks, verdict(r.session))
+	}
+	return satisfied(checks, a["satisfy"] == "any")
+}
+
+// check is the result of a part of the access phase.
+type check int
+
+const (
+	passed check = iota
+	failed
+)
+
+func verdict(ok bool) check {
+	if ok {
+		return passed
+	}
+	return failed
+}
+
+func satisfied(checks []check, either bool) bool {
+	if either {
+		return len(checks) == 0 || slices.Contains(checks, passed)
+	}
+	return !slices.Contains(checks, failed)
+}
+
+func networks(word, list string) (rules []string) {
+	for network := range strings.SplitSeq(list, ",") {
+		if network != "" {
+			rules = append(rules, word+" "+network)
+		}
+	}
+	return rules
+}
+
+// checksOf returns the result of rules for an address, which is none if no rule matches.
+func checksOf(rules []string, address string) []check {
+	for _, rule := range rules {
+		word, network, _ := strings.Cut(rule, " ")
+		prefix, err := netip.ParsePrefix(network)
+		if err == nil && prefix.Contains(netip.MustParseAddr(address)) || network == address || network == "all" {
+			return []check{verdict(word == "allow")}
+		}
+	}
+	return nil
+}
+
+// serverFor returns the host whose server ingress-nginx chooses.
+func (s generatedSet) serverFor(name string) string {
+	known := map[string]bool{}
+	aliases := map[string][]string{}
+	for _, g := range s.ingresses {
+		if !g.alone && g.annotations["canary"] != "true" {
+			known[g.host] = true
+			if alias := g.annotations["server-alias"]; alias != "" && len(aliases[g.host]) == 0 {
+				aliases[g.host] = []string{alias}
+			}
+		}
+	}
+	if known[name] {
+		return name
+	}
+	var hosts []string
+	for host := range aliases {
+		hosts = append(hosts, host)
+	}
+	slices.SortFunc(hosts, func(a, b string) int { return cmp.Compare(cmp.Or(a, "_"), cmp.Or(b, "_")) })
+	for _, host := range hosts {
+		if slices.Contains(aliases[host], name) {
+			return host
+		}
+	}
+	if label, domain, _ := strings.Cut(name, "."); label != "" && known["*."+domain] {
+		return "*." + domain
+	}
+	return ""
+}
+
+// locationFor returns the location that nginx chooses in the server of a host.
+func (s generatedSet) locationFor(path, host string, own []*generated) *modelPath {
+	root := &modelPath{path: "/", fallback: true}
+	if host == "" {
+		for i := range s.ingresses {
+			if g := &s.ingresses[i]; g.alone && g.annotations["canary"] != "true" && root.of == nil {
+				// Redirects and rewrites do not hold there.
+				copied := *g
+				copied.annotations = without(without(copied.annotations, "rewrite-target"), "use-regex")
+				root.of, root.backend, root.fallback = &copied, g.backend(99), false
+			}
+		}
+	} else {
+		for _, g := range own {
+			if g.annotations["canary"] != "true" {
+				root.of = g
+				if g.fallback {
+					root.backend = g.backend(99)
+				}
+				break
+			}
+		}
+	}
+	locations := []*modelPath{root}
+	for _, g := range own {
+		for i, p := range g.paths {
+			if g.annotations["canary"] == "true" {
+				continue
+			}
+			l := &modelPath{path: p.path, exact: p.pathType == "Exact", of: g, backend: g.backend(i)}
+			at := slices.IndexFunc(locations, func(other *modelPath) bool { return other.path == l.path && other.exact == l.exact })
+			switch {
+			case at < 0:
+				locations = append(locations, l)
+			case locations[at].fallback:
+				locations[at] = l
+			}
+		}
+	}
+	slices.SortStableFunc(locations, func(a, b *modelPath) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
+	})
+	if slices.ContainsFunc(locations, func(l *modelPath) bool { return l.regex() }) {
+		for _, l := range locations {
+			if regexp.MustCompile("(?i)^" + l.path).MatchString(path) {
+				return l
+			}
+		}
+		return nil
+	}
+	for _, matches := range []func(*modelPath) bool{
+		func(l *modelPath) bool { return l.exact && l.path == path },
+		func(l *modelPath) bool { return l.path == path },
+		func(l *modelPath) bool {
+			return !l.exact && strings.HasPrefix(path, strings.TrimSuffix(l.path, "/")+"/")
+		},
+	} {
+		if at := slices.IndexFunc(locations, matches); at >= 0 {
+			return locations[at]
+		}
+	}
+	return nil
+}
+
+// served is an imported configuration, as nginx reads it.
+type served struct{ http []*syntax.Directive }
+
+var includes = regexp.MustCompile(`include ([-a-z0-9.]+);`)
+
+func readServed(t *testing.T, files map[string]string) served {
+	t.Helper()
+	text := includes.ReplaceAllStringFunc(files[ingressFile], func(statement string) string { return files[includes.FindStringSubmatch(statement)[1]] })
+	if bad := syntax.Check(text); bad != nil {
+		t.Fatalf("%v\n%s", bad, text)
+	}
+	return served{syntax.Scan(text)}
+}
+
+func directivesOf(block []*syntax.Directive, name string) (found []*syntax.Directive) {
+	for _, d := range block {
+		if d.Name == name {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// answer returns the Service that nginx passes a request to, or "".
+func (s served) answer(r request) string {
+	server := s.server(r)
+	if server == nil || len(directivesOf(server, "ssl_reject_handshake")) > 0 && r.tls {
+		return ""
+	}
+	if verify := directivesOf(server, "ssl_verify_client"); len(verify) > 0 && verify[0].Args[0] == "on" && r.tls && r.subject == "" {
+		return ""
+	}
+	if returns(server, r) {
+		return ""
+	}
+	location := locationOf(server, r.path)
+	if location == nil || returns(location, r) {
+		return ""
+	}
+	var rules []string
+	for _, block := range [][]*syntax.Directive{location, server, s.http} {
+		for _, d := range block {
+			if d.Name == "allow" || d.Name == "deny" {
+				rules = append(rules, d.Name+" "+d.Args[0])
+			}
+		}
+		if len(rules) > 0 {
+			break
+		}
+	}
+	checks := checksOf(rules, r.address)
+	if basic := directivesOf(location, "auth_basic"); len(basic) > 0 && basic[0].Args[0] != "off" {
+		checks = append(checks, verdict(r.password))
+	}
+	if asked := directivesOf(location, "auth_request"); len(asked) > 0 {
+		if locationNamed(server, asked[0].Args[0]) == nil {
+			return "the application itself is asked"
+		}
+		checks = append(checks, verdict(r.session))
+	}
+	satisfy := directivesOf(location, "satisfy")
+	if !satisfied(checks, len(satisfy) > 0 && satisfy[0].Args[0] == "any") {
+		return ""
+	}
+	for _, name := range []string{"proxy_pass", "grpc_pass"} {
+		if pass := directivesOf(location, name); len(pass) > 0 {
+			_, upstream, _ := strings.Cut(pass[0].Args[0], "://")
+			return strings.TrimSuffix(upstream, "-80")
+		}
+	}
+	return ""
+}
+
+// server returns the server block that nginx chooses.
+func (s served) server(r request) []*syntax.Directive {
+	port := "80"
+	if r.tls {
+		port = "443"
+	}
+	var byRegex, byDefault []*syntax.Directive
+	for _, d := range directivesOf(s.http, "server") {
+		listens := slices.ContainsFunc(directivesOf(d.Block, "listen"), func(l *syntax.Directive) bool { return l.Args[0] == port })
+		if !listens {
+			continue
+		}
+		for _, name := range directivesOf(d.Block, "server_name")[0].Args {
+			expression, isRegex := strings.CutPrefix(name, "~")
+			switch {
+			case name == r.host:
+				return d.Block
+			case isRegex && byRegex == nil && regexp.MustCompile(expression).MatchString(r.host):
+				byRegex = d.Block
+			}
+		}
+		if slices.ContainsFunc(directivesOf(d.Block, "listen"), func(l *syntax.Directive) bool { return l.Args[0] == port && slices.Contains(l.Args, "default_server") }) {
+			byDefault = d.Block
+		}
+	}
+	if byRegex != nil {
+		return byRegex
+	}
+	return byDefault
+}
+
+// returns reports whether nginx answers in the rewrite phase.
+func returns(block []*syntax.Directive, r request) bool {
+	for _, d := range block {
+		switch {
+		case d.Name == "return":
+			return true
+		case d.Name != "if":
+		case strings.HasPrefix(d.Args[0], "($ssl_client_s_dn"):
+			subject := ""
+			if r.tls {
+				subject = r.subject
+			}
+			if !regexp.MustCompile(strings.TrimSuffix(d.Args[2], ")")).MatchString(subject) {
+				return true
+			}
+		case strings.HasPrefix(d.Args[0], "($scheme"):
+			if !r.tls {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func locationNamed(server []*syntax.Directive, name string) *syntax.Directive {
+	for _, l := range directivesOf(server, "location") {
+		if l.Args[len(l.Args)-1] == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// locationOf returns the location that nginx chooses.
+func locationOf(server []*syntax.Directive, path string) []*syntax.Directive {
+	var prefix *syntax.Directive
+	for _, l := range directivesOf(server, "location") {
+		switch {
+		case l.Args[0] == "=" && l.Args[1] == path:
+			return l.Block
+		case len(l.Args) == 1 && strings.HasPrefix(path, l.Args[0]) && (prefix == nil || len(prefix.Args[0]) < len(l.Args[0])):
+			prefix = l
+		}
+	}
+	for _, l := range directivesOf(server, "location") {
+		if l.Args[0] == "~*" && regexp.MustCompile("(?i)"+l.Args[1]).MatchString(path) {
+			return l.Block
+		}
+	}
+	if prefix == nil {
+		return nil
+	}
+	return prefix.Block
+}
