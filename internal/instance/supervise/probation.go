@@ -163,6 +163,8 @@ func (s *Supervisor) rollBack(ctx context.Context, c candidate, before serving, 
 		return
 	}
 	s.switchBack(ctx, before, s.ofServing(c), &failure{died: true})
+	// The next load is compared with what this configuration does.
+	s.confirm(ctx, &analysis{})
 	s.Store.Drop(c.dir)
 	s.logged(s.Journal.End())
 }

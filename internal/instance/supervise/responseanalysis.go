@@ -40,6 +40,8 @@ const (
 	// bad answers has grown by more than suspicion, or requests wait for an answer. A request that nginx
 	// passes on to itself counts twice.
 	enoughFirst = 4
+	// enoughTime is for how long the earlier rate gives as many answers as are enough, if that is more.
+	enoughTime = 100 * time.Millisecond
 	// inProgressShare is how many answers there must be for each request that waits for one, so that the
 	// other pods continue.
 	inProgressShare = 3
@@ -210,7 +212,9 @@ type comparison struct {
 	// requests nginx handles than right before the load.
 	// peak is the most that it was.
 	begun, grown, peak int64
-	arrivals           arrivals
+	// inProgress is the number of requests right before the load.
+	inProgress int64
+	arrivals   arrivals
 	// unresponsive is how long no worker has reported its counters.
 	unresponsive time.Duration
 }
@@ -221,7 +225,7 @@ func (a *comparison) open() bool {
 	switch {
 	case a.suspect():
 		return true
-	case a.silent >= leastSilent && a.silent > 2*a.first.Answers:
+	case a.silent >= leastSilent && a.silent > 2*a.first.Answers, a.piling(), a.unresponsive >= unresponsiveAfter:
 		return a.since < probationTime
 	case a.since >= suspiciousWait:
 		return false
@@ -230,7 +234,7 @@ func (a *comparison) open() bool {
 	case a.waiting(a.begun) > 0:
 		return a.first.Answers < leastFirst || inProgressShare*a.waiting(a.begun) > a.first.Answers
 	default:
-		return a.first.Answers < enoughFirst && a.since < firstWait
+		return float64(a.first.Answers) < max(enoughFirst, rate(a.before)*enoughTime.Seconds()) && a.since < firstWait
 	}
 }
 

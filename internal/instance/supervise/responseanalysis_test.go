@@ -53,7 +53,7 @@ func TestOpen(t *testing.T) {
 		"one waits":                  {comparison{first: tally(0, 4), begun: 5, grown: 1}, true},
 		"one of many waits":          {comparison{first: tally(0, 6), begun: 7, grown: 1}, false},
 		"many wait":                  {comparison{first: tally(0, 6), begun: 9, grown: 3}, true},
-		"many wait for long":         {comparison{first: tally(0, 6), begun: 13, grown: 7, since: suspiciousWait}, false},
+		"many wait for long":         {comparison{first: tally(0, 6), begun: 13, grown: 7, since: probationTime}, false},
 		"none waits for nginx":       {comparison{first: tally(0, 4), begun: 13}, false},
 		"bad answers":                {comparison{first: tally(2, 2)}, true},
 		"bad answers for a while":    {comparison{first: tally(2, 2), since: firstWait}, true},

@@ -29,6 +29,8 @@ const (
 	// leastGrown is how many more requests than before the load nginx must have handled at the same time: otherwise, only other
 	// requests have come.
 	leastGrown = 3
+	// unresponsiveAfter is for how long no worker may report its counters, so that the other pods wait.
+	unresponsiveAfter = 500 * time.Millisecond
 	// logged is how long a request that has ended may not be in the log, and clients that gave up may pause.
 	logged = time.Second
 	// arrivalInterval is the time between two records of the counters.
@@ -63,18 +65,19 @@ func (a *analysis) record(now *nginx.Connections, found *comparison) {
 		return
 	}
 	a.responded = found.since
-	found.grown = now.Writing + now.Reading - a.inProgress
+	found.grown, found.inProgress = now.Writing+now.Reading-a.inProgress, a.inProgress
 	a.peak = max(a.peak, found.grown)
 	found.peak = a.peak
+	own := now.Own - a.connections.Own
 	latest := arrival{
-		since: found.since, accepted: now.Accepted - a.connections.Accepted,
-		begun: now.Requests - now.Own - (a.connections.Requests - a.connections.Own), good: found.good(),
+		since: found.since, accepted: now.Accepted - a.connections.Accepted - own,
+		begun: now.Requests - a.connections.Requests - own, good: found.good(),
 	}
 	if n := len(a.arrivals); n == 0 || latest.since-a.arrivals[n-1].since >= arrivalInterval {
 		a.arrivals = append(a.arrivals, latest)
 	}
 	found.begun = latest.begun
-	found.silentLong = max(0, a.arrivals.at(found.since-silentAfter).accepted-(now.Requests-a.connections.Requests))
+	found.silentLong = max(0, a.arrivals.at(found.since-silentAfter).accepted-latest.begun)
 }
 
 // slow returns how long an answer must take to be slow, and verdict how long one must be missing: much longer than answers
@@ -111,6 +114,10 @@ func (a *comparison) answersAsUsual() bool {
 	good := a.good() - a.arrivals.at(a.since-recent).good
 	return float64(good) >= usual*before*recent.Seconds()
 }
+
+// piling reports whether nginx handles twice as many requests as before. Answers to requests that it sends to itself say
+// nothing about those.
+func (a *comparison) piling() bool { return a.grown >= max(leastGrown, a.inProgress) }
 
 // suspect reports whether enough answers are late to wait for a verdict.
 func (a *comparison) suspect() bool {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/window"
 )
 
@@ -118,5 +119,39 @@ func TestNothingResponds(t *testing.T) {
 	c.since, c.unresponsive = 5*time.Second, 5*time.Second
 	if c.hangs() == "" {
 		t.Error("no verdict")
+	}
+}
+
+// TestPiling: requests that pile up keep the other pods waiting, whatever nginx answers to itself.
+func TestPiling(t *testing.T) {
+	for name, tt := range map[string]struct {
+		inProgress, grown int64
+		want              bool
+	}{
+		"ten more":             {0, 10, true},
+		"two more":             {0, 2, false},
+		"ten more than twenty": {20, 10, false},
+		"twice as many":        {20, 24, true},
+	} {
+		c := &comparison{since: time.Second, inProgress: tt.inProgress, grown: tt.grown, first: window.Tally{Answers: 1000}}
+		if got := c.open(); got != tt.want {
+			t.Errorf("%s: open %t", name, got)
+		}
+	}
+}
+
+// TestSilentLong: a connection without a request counts after a while, and the instance's own queries in that time do not.
+func TestSilentLong(t *testing.T) {
+	a := analysis{connections: &nginx.Connections{}}
+	var c comparison
+	for tick := range int64(100) {
+		c = comparison{since: time.Duration(tick+1) * 10 * time.Millisecond}
+		a.record(&nginx.Connections{Accepted: 10 + tick + 1, Requests: tick + 1, Own: tick + 1}, &c)
+		if silent := c.silentLong > 0; silent && c.since < silentAfter {
+			t.Errorf("%d are silent after %s", c.silentLong, c.since)
+		}
+	}
+	if c.silentLong != 10 {
+		t.Errorf("%d are silent, want 10", c.silentLong)
 	}
 }
