@@ -63,8 +63,8 @@ type view struct {
 	givenUp         bool
 	reloadRequested bool
 	retryReload     time.Time
-	// tooManyGenerations is when the supervisor counts again, while too many workers of earlier
-	// generations are alive; zero: there are not too many.
+	// tooManyGenerations is when to decide again about a reload that no order requests, while too many workers of earlier
+	// generations are alive; zero: there are not too many. A load does not wait for them.
 	tooManyGenerations time.Time
 }
 
@@ -83,10 +83,8 @@ func decide(v view) step {
 		return step{do: publish}
 	case !v.running:
 		next = v.boot()
-	case reloads:
-		next = v.change()
 	default:
-		next.until = v.tooManyGenerations
+		next = v.change(reloads)
 	}
 	if next.do != idle {
 		return next
@@ -110,12 +108,14 @@ func (v view) boot() step {
 	return next
 }
 
-// change returns the next step for a running nginx.
-func (v view) change() step {
+// change returns the next step for a running nginx. reloads reports whether it may be reloaded without an order.
+func (v view) change(reloads bool) step {
 	wanted := v.requested.Load
 	switch {
 	case wanted != "" && wanted != v.serving && v.atHand(wanted) && v.past.of(wanted).Load != instanceapi.Failed:
 		return step{do: load, revision: wanted}
+	case !reloads:
+		return step{until: v.tooManyGenerations}
 	case v.reloadRequested:
 		return step{do: reload, revision: v.serving}
 	case v.unverified && !v.now.Before(v.retryReload):

@@ -35,9 +35,12 @@ func TestDecide(t *testing.T) {
 		"loads before it tests":         {func(v *view) { v.requested = instanceapi.Requested{Test: "old2", Load: "new"} }, load, "new", false},
 		"a failed load is not repeated": {func(v *view) { v.requested.Load, v.past = "new", failed(instanceapi.Failed) }, idle, "", false},
 		"certificates come first":       {func(v *view) { v.certificatesDue, v.requested.Load = true, "new" }, publish, "", false},
-		"too many old workers":          {func(v *view) { v.requested.Load, v.tooManyGenerations = "new", now.Add(time.Second) }, idle, "", true},
+		"a load waits for no old workers": {func(v *view) {
+			v.requested.Load, v.tooManyGenerations, v.certificatesDue = "new", now.Add(time.Second), true
+		}, load, "new", false},
+		"certificates wait for old workers": {func(v *view) { v.certificatesDue, v.tooManyGenerations = true, now.Add(time.Second) }, idle, "", true},
 		"and tests meanwhile": {func(v *view) {
-			v.requested, v.tooManyGenerations = instanceapi.Requested{Test: "new", Load: "new"}, now.Add(time.Second)
+			v.reloadRequested, v.requested, v.tooManyGenerations = true, instanceapi.Requested{Test: "new"}, now.Add(time.Second)
 		}, test, "new", false},
 		"changed files reload":                            {func(v *view) { v.mountsChanged = true }, reloadMounts, "old", false},
 		"refused files are tried later":                   {func(v *view) { v.mountsChanged, v.retryMounts = true, now.Add(time.Second) }, idle, "", true},

@@ -35,7 +35,12 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 	if !booting {
 		a = s.begin(ctx, c)
 	}
-	if found := s.misfits(&c.facts); len(found) > 0 && !booting {
+	found := s.misfits(&c.facts)
+	for len(found) > 0 && !booting && s.endOldest(ctx) {
+		// Clients that keep old workers alive must not keep a change from going live.
+		found = s.misfits(&c.facts)
+	}
+	if len(found) > 0 && !booting {
 		s.Store.Drop(c.dir)
 		s.notLoaded(revision, found, &failure{})
 		return
@@ -226,6 +231,7 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 
 // signalReload has the master process read a candidate, and waits for the workers.
 func (s *Supervisor) signalReload(ctx context.Context, c candidate) (check *verification, failed *failure, err error) {
+	s.makeRoom(ctx)
 	s.withKeys(ctx, func() (passed bool) {
 		check = s.ofServing(c)
 		if err = s.master.Signal(syscall.SIGHUP); err != nil {
@@ -248,6 +254,7 @@ func (s *Supervisor) switchBack(ctx context.Context, before serving, failed *ver
 	check := s.ofServing(candidate{revision: before.revision, generation: before.generation, dir: before.dir, mounts: s.mounts.versions(), facts: s.past.of(before.revision).facts})
 	// There is no other configuration to roll back to, so this one may take longer.
 	check.final = true
+	s.makeRoom(ctx)
 	err := s.master.Signal(syscall.SIGHUP)
 	if err == nil {
 		if failure := s.waitForWorkers(ctx, check); failure == nil {

@@ -18,8 +18,10 @@ type Snapshot struct {
 	ServingSince, RequestedSince time.Time
 	// Generation is the generation that the workers confirmed.
 	Generation int64
-	// OldGenerations is the number of generations of workers that finish their connections.
-	OldGenerations int
+	// OldGenerations is the number of generations of workers that finish their connections. EndedGenerations counts those
+	// that were ended early.
+	OldGenerations   int
+	EndedGenerations int64
 	// OrderPending is set while there is an order that the loop has not taken yet.
 	OrderPending bool
 	// Quitting is set once nginx was signaled to end.
@@ -52,9 +54,10 @@ func (s *Supervisor) report() {
 			Comparing:      s.probation != nil && s.probation.comparing,
 			Workers:        instanceapi.Workers{Configured: s.Assembly.Workers},
 		},
-		OldGenerations: len(s.old.alive),
-		Quitting:       s.quitting,
-		Waiting:        s.waiting(),
+		OldGenerations:   len(s.old.alive),
+		EndedGenerations: s.old.ended,
+		Quitting:         s.quitting,
+		Waiting:          s.waiting(),
 	}
 	known := s.past.of(s.serving.revision).facts
 	snapshot.Status.Certificates = s.Certs.Report(known.uses)
