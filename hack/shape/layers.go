@@ -14,7 +14,7 @@ import (
 // packages below it that are not listed themselves. The names without nginx/ or kube/, and those in the last list of
 // a layer, are from releases before the packages were split by stage.
 var layers = [][]string{
-	{"nginx/naming", "nginx/application", "naming", "instanceapi", "kube", "backup/internal", "plugin/encode", "oneline", "quantities", "webhookcert", "webhookserver", "golden"},
+	{"nginx/naming", "nginx/application", "naming", "instanceapi", "boundedjson", "httpserver", "userinfo", "kube", "backup/internal", "plugin/encode", "oneline", "quantities", "webhookcert", "webhookserver", "golden"},
 	{"nginx/nginxconf", "nginx/configenv", "nginx/conversion", "nginx/history", "nginx/poddiagnosis", "nginx/canary", "nginx/manifests", "nginx/external",
 		"backup/archive", "backup/location",
 		"nginxconf", "conversion", "history", "trouble", "canary"},
