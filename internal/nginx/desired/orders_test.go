@@ -52,14 +52,14 @@ func (o *ordered) application() instanceapi.Application {
 	return instanceapi.Application{Namespace: o.nginx.Namespace, Name: o.nginx.Name, UID: string(o.nginx.UID)}
 }
 
-// TestOrders: an order brings the files that the pod lacks, and needs no annotation.
+// TestOrders: an order brings the files, even those that the pod had lately, and needs no annotation.
 func TestOrders(t *testing.T) {
-	for name, available := range map[string][]string{"with contents": {"old"}, "without contents": nil} {
+	for name, hadIt := range map[string]bool{"the pod lacks them": false, "the pod had them": true} {
 		o := newOrdered(t, instanceapi.Status{Serving: "old", Orders: &instanceapi.Orders{Process: "p", Number: 7}})
 		want := o.plan(t).Run.Config
 		contents := instanceapi.Contents{want.Revision: want.Files}
-		if available == nil {
-			o.state.Instances["a"].Available, contents = []string{want.Revision}, nil
+		if hadIt {
+			o.state.Instances["a"].Available = []string{want.Revision}
 		}
 		failed := time.Unix(1000, 0)
 		o.state.Unreachable = map[string]observe.Failures{"a": {First: failed, Last: failed}}
