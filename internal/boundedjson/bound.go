@@ -35,16 +35,27 @@ func boundValue(v reflect.Value, bounds []int) error {
 		if len(bounds) == 0 {
 			return fmt.Errorf("a %s has no bound", v.Type())
 		}
+		return boundLength(v, bounds)
 	default:
 		return nil
 	}
+}
+
+// boundLength cuts a string, a list or a map to the first bound, and what is in it to the others.
+func boundLength(v reflect.Value, bounds []int) error {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(cut(v.String(), bounds[0]))
 		return nil
 	case reflect.Map:
 		return boundMap(v, bounds)
+	default:
+		return boundSlice(v, bounds)
 	}
+}
+
+// boundSlice removes the items beyond the first bound, and cuts the others.
+func boundSlice(v reflect.Value, bounds []int) error {
 	if v.Len() > bounds[0] {
 		// The rest is not kept in memory.
 		kept := reflect.MakeSlice(v.Type(), bounds[0], bounds[0])
@@ -153,13 +164,15 @@ func pointed(v reflect.Value) (size int) {
 			size += pointed(v.Index(i))
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			size += pointed(v.Field(i))
+		for _, field := range v.Fields() {
+			size += pointed(field)
 		}
 	case reflect.Map:
 		for entries := v.MapRange(); entries.Next(); {
 			size += int(v.Type().Key().Size()+v.Type().Elem().Size()) + pointed(entries.Key()) + pointed(entries.Value())
 		}
+	default:
+		// It points to nothing, or to what is not counted.
 	}
 	return size
 }
@@ -170,22 +183,19 @@ func Unbounded[T any]() (missing []string) {
 	return unbounded(reflect.TypeFor[T](), reflect.TypeFor[T]().Name(), nil)
 }
 
-func unbounded(t reflect.Type, path string, bounds []int) (missing []string) {
-	none := len(bounds) == 0
+// unbounded returns what has no bound in a type. path is where the type is, and bounds are those of its field that have not been
+// used yet.
+func unbounded(t reflect.Type, path string, bounds []int) []string {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Array:
 		return unbounded(t.Elem(), path, bounds)
 	case reflect.String:
-		if none {
+		if len(bounds) == 0 {
 			return []string{path}
 		}
+		return nil
 	case reflect.Slice:
-		switch {
-		case none:
-			return []string{path}
-		case t.Elem().Kind() != reflect.Uint8:
-			return unbounded(t.Elem(), path+"[]", bounds[1:])
-		}
+		return unboundedSlice(t, path, bounds)
 	case reflect.Map:
 		if len(bounds) < 2 || t.Key().Kind() != reflect.String {
 			return []string{path}
@@ -194,15 +204,34 @@ func unbounded(t reflect.Type, path string, bounds []int) (missing []string) {
 	case reflect.Interface:
 		return []string{path}
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if field := t.Field(i); field.IsExported() {
-				bounds, err := boundsOf(field)
-				if err != nil {
-					return append(missing, path+"."+field.Name+": "+err.Error())
-				}
-				missing = append(missing, unbounded(field.Type, path+"."+field.Name, bounds)...)
-			}
+		return unboundedFields(t, path)
+	default:
+		return nil
+	}
+}
+
+// unboundedSlice returns what has no bound in the type of a list: the list itself, or its items. Bytes need no bound of their own.
+func unboundedSlice(t reflect.Type, path string, bounds []int) []string {
+	switch {
+	case len(bounds) == 0:
+		return []string{path}
+	case t.Elem().Kind() == reflect.Uint8:
+		return nil
+	}
+	return unbounded(t.Elem(), path+"[]", bounds[1:])
+}
+
+// unboundedFields returns what has no bound in the exported fields of a struct, up to the first tag that is not a bound.
+func unboundedFields(t reflect.Type, path string) (missing []string) {
+	for field := range t.Fields() {
+		if !field.IsExported() {
+			continue
 		}
+		bounds, err := boundsOf(field)
+		if err != nil {
+			return append(missing, path+"."+field.Name+": "+err.Error())
+		}
+		missing = append(missing, unbounded(field.Type, path+"."+field.Name, bounds)...)
 	}
 	return missing
 }

@@ -185,8 +185,8 @@ func TestManyRequests(t *testing.T) {
 	}
 }
 
-// TestTurns: however many requests of one client wait, one of another client is the next.
-func TestTurns(t *testing.T) {
+// TestOrderOfClients: however many requests of one client wait, one of another client is the next.
+func TestOrderOfClients(t *testing.T) {
 	var mu sync.Mutex
 	var order []string
 	started, goOn := make(chan struct{}, 100), make(chan struct{})

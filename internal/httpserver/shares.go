@@ -21,16 +21,16 @@ type shares struct {
 	peers    map[netip.Addr]*share
 	buffered int64
 	handling int64
-	// turns counts how often a request was handled.
-	turns uint64
+	// handled counts the requests that were handled.
+	handled uint64
 }
 
 // share is what one client uses.
 type share struct {
 	requests           int
 	buffered, handling int64
-	// turn is the value of shares.turns when it was last the client's turn.
-	turn uint64
+	// last is the value of shares.handled when a request of the client was last handled.
+	last uint64
 }
 
 // claim is one request.
@@ -44,8 +44,8 @@ type claim struct {
 	// buffered are the bytes that are charged for it.
 	buffered int64
 	phase    phase
-	// turn is closed when the request may be handled.
-	turn chan struct{}
+	// next is closed when the request is the next one to be handled.
+	next chan struct{}
 	// evicted is closed when the request has to end.
 	evicted chan struct{}
 }
@@ -75,7 +75,7 @@ func (s *shares) enter(peer netip.Addr, connection *http.ResponseController) *cl
 	}
 	known.requests++
 	c := &claim{
-		shares: s, peer: peer, share: known, connection: connection, since: time.Now(), turn: make(chan struct{}), evicted: make(chan struct{}),
+		shares: s, peer: peer, share: known, connection: connection, since: time.Now(), next: make(chan struct{}), evicted: make(chan struct{}),
 	}
 	s.claims[c] = struct{}{}
 	if len(s.claims) > s.limits.Requests {
@@ -150,7 +150,7 @@ func (c *claim) isEvicted() bool {
 	return c.phase == evicted
 }
 
-// wait returns when it is the request's turn.
+// wait returns when the request is the next one to be handled.
 func (c *claim) wait(ctx context.Context) error {
 	c.shares.mu.Lock()
 	if c.phase == reading {
@@ -159,7 +159,7 @@ func (c *claim) wait(ctx context.Context) error {
 	c.shares.next()
 	c.shares.mu.Unlock()
 	select {
-	case <-c.turn:
+	case <-c.next:
 		return nil
 	case <-c.evicted:
 		return errCrowded
@@ -169,7 +169,7 @@ func (c *claim) wait(ctx context.Context) error {
 }
 
 // next lets requests be handled, as long as there is room: first those of clients that have the least handled now, then
-// of those whose last turn is the longest ago. A large request waits for room, and the others behind it do too, or it would
+// of those whose last request was handled the longest ago. A large request waits for room, and the others behind it do too, or it would
 // wait forever.
 func (s *shares) next() {
 	for {
@@ -182,11 +182,11 @@ func (s *shares) next() {
 		if first == nil || s.handling > 0 && s.handling+first.buffered > s.limits.Handled {
 			return
 		}
-		s.turns++
-		first.phase, first.share.turn = handling, s.turns
+		s.handled++
+		first.phase, first.share.last = handling, s.handled
 		s.handling += first.buffered
 		first.share.handling += first.buffered
-		close(first.turn)
+		close(first.next)
 	}
 }
 
@@ -194,8 +194,8 @@ func (c *claim) handledBefore(other *claim) bool {
 	switch a, b := c.share, other.share; {
 	case a.handling != b.handling:
 		return a.handling < b.handling
-	case a.turn != b.turn:
-		return a.turn < b.turn
+	case a.last != b.last:
+		return a.last < b.last
 	}
 	return c.since.Before(other.since)
 }

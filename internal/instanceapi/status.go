@@ -225,13 +225,14 @@ type DeclaredPort struct {
 // maxShortenings is the number of steps in which a status can be shortened.
 const maxShortenings = 6
 
-// Encode returns the JSON of a status. If it is longer than MaxAnswer, the status leaves out names of certificates first, then
-// their subjects and issuers, then the older outcomes.
-func (s Status) Encode() ([]byte, error) {
-	text, err := json.Marshal(s)
+// Encode returns the JSON of a status. If it is longer than MaxAnswer, the JSON leaves out names of certificates first, then
+// their subjects and issuers, then the older outcomes. The status itself does not change.
+func (s *Status) Encode() ([]byte, error) {
+	short := *s
+	text, err := json.Marshal(short)
 	for step := 0; err == nil && len(text) > MaxAnswer && step < maxShortenings; step++ {
-		s.shorten(step)
-		text, err = json.Marshal(s)
+		short.shorten(step)
+		text, err = json.Marshal(short)
 	}
 	return text, err
 }

@@ -116,29 +116,50 @@ func TestLintCommand(t *testing.T) {
 	}
 }
 
+// must ends the test if there is an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// debianFolder makes a folder of nginx as Debian has it, with links by their names.
+func debianFolder(t *testing.T, links map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "sites-available"), 0o750))
+	must(t, os.MkdirAll(filepath.Join(dir, "sites-enabled"), 0o750))
+	must(t, os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte("events {}\nhttp { include sites-enabled/*; }\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "sites-available", "shop"), []byte("server { listen 80; server_name shop; }\n"), 0o600))
+	for name, target := range links {
+		must(t, os.Symlink(target, filepath.Join(dir, name)))
+	}
+	return dir
+}
+
+// checkHostile checks that a command refuses a hostile folder, and does not show the secret.
+func checkHostile(t *testing.T, command, name, dir, want string) {
+	t.Helper()
+	code, out, review := run(t, "", command, "-f", dir)
+	if strings.Contains(out+review, "a secret") {
+		t.Errorf("%s %s: the secret is in the output:\n%s%s", command, name, out, review)
+	}
+	if command == "lint" && name == "a device" {
+		return // no file of the folder is a manifest
+	}
+	if code == 0 || !strings.Contains(review, want) {
+		t.Errorf("%s %s: exit code %d\n%s%s", command, name, code, out, review)
+	}
+}
+
 // TestHostileFolders: import and lint read regular files of the folder that the user names only.
 func TestHostileFolders(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret.conf")
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.WriteFile(secret, []byte("server { listen 80; # a secret\n}\n"), 0o600))
-	folder := func(links map[string]string) string {
-		dir := t.TempDir()
-		must(os.MkdirAll(filepath.Join(dir, "sites-available"), 0o750))
-		must(os.MkdirAll(filepath.Join(dir, "sites-enabled"), 0o750))
-		must(os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte("events {}\nhttp { include sites-enabled/*; }\n"), 0o600))
-		must(os.WriteFile(filepath.Join(dir, "sites-available", "shop"), []byte("server { listen 80; server_name shop; }\n"), 0o600))
-		for name, target := range links {
-			must(os.Symlink(target, filepath.Join(dir, name)))
-		}
-		return dir
-	}
+	must(t, os.WriteFile(secret, []byte("server { listen 80; # a secret\n}\n"), 0o600))
+	folder := func(links map[string]string) string { return debianFolder(t, links) }
 	pipe := folder(nil)
-	must(syscall.Mkfifo(filepath.Join(pipe, "sites-enabled", "pipe.yaml"), 0o600))
+	must(t, syscall.Mkfifo(filepath.Join(pipe, "sites-enabled", "pipe.yaml"), 0o600))
 	for name, tt := range map[string]struct{ dir, want string }{
 		"a link to a secret": {folder(map[string]string{"sites-enabled/x": secret}), "leads out of the folder"},
 		"a link above":       {folder(map[string]string{"sites-enabled/x": "../../" + filepath.Base(filepath.Dir(secret)) + "/secret.conf"}), "leads out of the folder"},
@@ -152,16 +173,7 @@ func TestHostileFolders(t *testing.T) {
 			if command == "lint" && !strings.Contains(name, "pipe") && !strings.Contains(name, "device") {
 				continue
 			}
-			code, out, review := run(t, "", command, "-f", tt.dir)
-			if strings.Contains(out+review, "a secret") {
-				t.Errorf("%s %s: the secret is in the output:\n%s%s", command, name, out, review)
-			}
-			if command == "lint" && name == "a device" {
-				continue // no file of the folder is a manifest
-			}
-			if code == 0 || !strings.Contains(review, tt.want) {
-				t.Errorf("%s %s: exit code %d\n%s%s", command, name, code, out, review)
-			}
+			checkHostile(t, command, name, tt.dir, tt.want)
 		}
 	}
 	for name, tt := range map[string]struct {

@@ -13,13 +13,21 @@ import (
 
 // print prints the results of a suite, and returns an error if a case failed.
 func (o *options) print(out io.Writer, report *suite.Report, took time.Duration) error {
+	text, failed := o.describe(report, took)
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	return o.verdict(report, failed)
+}
+
+// describe returns the results of a suite as text, and the names of what failed.
+func (o *options) describe(report *suite.Report, took time.Duration) (results string, failed []string) {
 	var text strings.Builder
 	text.WriteString("| cases | possible | run | not reached | failed |\n|---|---|---|---|---|\n")
 	for _, t := range report.Tallies {
 		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", t.Kind, t.Possible, t.Ran, t.Missed, t.Failed)
 	}
 	fmt.Fprintf(&text, "\nseed %d, %s, %d not run because the time was up\n", o.seed, took.Round(time.Second), report.Left)
-	var failed []string
 	if tried, changed, of := report.Coverage(); of > 0 {
 		fmt.Fprintf(&text, "%d of %d fields of the schema were selected for a change, and %d were changed\n", tried, of, changed)
 	}
@@ -34,9 +42,11 @@ func (o *options) print(out io.Writer, report *suite.Report, took time.Duration)
 		fmt.Fprintf(&text, "\nFAILED %s\n%v\nreplay: make fault %s\n", f.Case, f.Err, o.again(f.Case))
 		failed = append(failed, f.Case)
 	}
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return err
-	}
+	return text.String(), failed
+}
+
+// verdict returns an error if something failed or was not run.
+func (o *options) verdict(report *suite.Report, failed []string) error {
 	ran := slices.ContainsFunc(report.Tallies, func(t *suite.Tally) bool { return t.Ran > 0 })
 	switch {
 	case len(failed) > 0:

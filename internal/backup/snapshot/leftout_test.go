@@ -83,9 +83,8 @@ func TestEveryVolumeSource(t *testing.T) {
 // nameSource sets a pointer to a source of a volume, and all names in it.
 func nameSource(field reflect.Value) {
 	field.Set(reflect.New(field.Type().Elem()))
-	source := field.Elem()
-	for i := range source.NumField() {
-		switch f := source.Field(i); {
+	for _, f := range field.Elem().Fields() {
+		switch {
 		case f.Kind() == reflect.String:
 			f.SetString("x")
 		case f.Type() == reflect.TypeFor[corev1.LocalObjectReference]():

@@ -240,7 +240,7 @@ const (
 // podTemplate returns the user's part of the template, to which a tier adds volumes, and why it must not be carried out; empty:
 // it may. It uses none of the operator's volumes.
 func (b *builder) podTemplate() (template *v1alpha2.PodTemplate, invalid string) {
-	template = ptr.To(ptr.Deref(b.cache.Spec.PodTemplate, v1alpha2.PodTemplate{})).DeepCopy()
+	template = new(ptr.Deref(b.cache.Spec.PodTemplate, v1alpha2.PodTemplate{})).DeepCopy()
 	template.Volumes = slices.DeleteFunc(template.Volumes, func(v v1alpha2.Volume) bool {
 		reserved := slices.Contains(naming.CacheVolumes, v.Name)
 		if reserved {

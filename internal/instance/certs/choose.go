@@ -24,16 +24,24 @@ func reasonToKeep(used, next *x509.Certificate, hosts []string, now time.Time) s
 	switch usedAge, nextAge := ageOf(used, now), ageOf(next, now); {
 	case usedAge == valid && nextAge == valid:
 		return lostHosts(used, next, hosts)
-	case nextAge == valid || usedAge == expired && nextAge == early:
-		return ""
-	case usedAge == nextAge && usedAge == expired && !next.NotAfter.Before(used.NotAfter):
-		return ""
-	case usedAge == nextAge && usedAge == early:
+	case takesOver(used, next, now):
 		return ""
 	case nextAge == expired:
 		return fmt.Sprintf("the certificate expired on %s: nginx keeps using the previous one, which %s. Renew the Secret", show(next.NotAfter), lifetime(used, now))
 	default:
 		return fmt.Sprintf("the certificate is not valid before %s: nginx keeps using the previous one until then", show(next.NotBefore))
+	}
+}
+
+// takesOver reports whether nginx uses the next certificate because of the lifetimes, if they are not both valid.
+func takesOver(used, next *x509.Certificate, now time.Time) bool {
+	switch usedAge, nextAge := ageOf(used, now), ageOf(next, now); {
+	case nextAge == valid || usedAge == expired && nextAge == early:
+		return true
+	case usedAge != nextAge:
+		return false
+	default:
+		return usedAge == early || !next.NotAfter.Before(used.NotAfter)
 	}
 }
 
@@ -56,14 +64,16 @@ func ageOf(c *x509.Certificate, now time.Time) age {
 	return valid
 }
 
+// lifetime describes when a certificate is valid.
 func lifetime(c *x509.Certificate, now time.Time) string {
 	switch ageOf(c, now) {
 	case early:
 		return "becomes valid on " + show(c.NotBefore)
 	case expired:
 		return "expired on " + show(c.NotAfter)
+	default:
+		return "is valid until " + show(c.NotAfter)
 	}
-	return "is valid until " + show(c.NotAfter)
 }
 
 func show(t time.Time) string { return t.UTC().Format(time.DateTime + " UTC") }

@@ -146,14 +146,6 @@ func TestFillGaps(t *testing.T) {
 			t.Errorf("filled is %v, %v, want %v", filled, err, want)
 		}
 	}
-	publish := func(k *Keeper) {
-		t.Helper()
-		_, done, err := k.Publish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		done()
-	}
 	fills(open("shop"), false)
 	fills(open("blog", "shop"), false)
 	mount(t, secrets, "1", issueLasting(t, 1, lasting(-9, -5)))
@@ -162,16 +154,8 @@ func TestFillGaps(t *testing.T) {
 		k := open("blog", "shop")
 		fills(k, true)
 		fills(k, false)
-		publish(k)
-		text, err := os.ReadFile(filepath.Join(dir, "blog", certFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		block, _ := pem.Decode(text)
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil || !c.NotAfter.Before(noon) || len(c.DNSNames) > 0 {
-			t.Errorf("clients may accept the placeholder: %+v, %v", c, err)
-		}
+		publishPairs(t, k)
+		checkPlaceholder(t, filepath.Join(dir, "blog", certFile))
 		if r := k.Report(nil); r[0].Error == "" || r[0].NotAfter != nil || r[1].Serial != "1" {
 			t.Errorf("it reports %+v", r)
 		}
@@ -183,9 +167,33 @@ func TestFillGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.Refresh(noon, func(string, *x509.Certificate) []string { return []string{"blog.example.com"} })
-	publish(k)
+	publishPairs(t, k)
 	if r := k.Report(nil)[0]; r.Serial != "1" || r.Error != "" {
 		t.Errorf("with a good Secret, it reports %+v", r)
+	}
+}
+
+// publishPairs publishes the pairs, as if nginx had loaded them.
+func publishPairs(t *testing.T, k *Keeper) {
+	t.Helper()
+	_, done, err := k.Publish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+}
+
+// checkPlaceholder fails the test if clients may accept the certificate in a file.
+func checkPlaceholder(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil || !c.NotAfter.Before(noon) || len(c.DNSNames) > 0 {
+		t.Errorf("clients may accept the placeholder: %+v, %v", c, err)
 	}
 }
 

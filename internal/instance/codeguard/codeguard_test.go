@@ -64,12 +64,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// TestGuard: the kernel that runs the test asks before a program loads a library, also one that is preloaded.
-func TestGuard(t *testing.T) {
-	if err := Supported(); err != nil {
-		t.Logf("nothing is guarded: %v", err)
-		return
-	}
+// copyLibrary returns the path of a copy of a library of the machine.
+func copyLibrary(t *testing.T) string {
+	t.Helper()
 	libraries, err := filepath.Glob("/lib/*/libm.so.6")
 	if err != nil || len(libraries) == 0 {
 		t.Fatalf("the machine has no libm: %v", err)
@@ -82,6 +79,16 @@ func TestGuard(t *testing.T) {
 	if err := os.WriteFile(evil, content, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	return evil
+}
+
+// TestGuard: the kernel that runs the test asks before a program loads a library, also one that is preloaded.
+func TestGuard(t *testing.T) {
+	if err := Supported(); err != nil {
+		t.Logf("nothing is guarded: %v", err)
+		return
+	}
+	evil := copyLibrary(t)
 	for _, refuse := range []bool{false, true} {
 		var refused atomic.Pointer[string]
 		socket, err := serveWith(func(descriptor string) (string, bool) {

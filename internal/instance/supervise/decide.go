@@ -123,6 +123,11 @@ func (v view) change(reloads bool) step {
 	case v.mountsChanged && !v.now.Before(v.retryMounts):
 		return step{do: reloadMounts, revision: v.serving}
 	}
+	return v.awaitReload()
+}
+
+// awaitReload returns the idle step until the next reload without an order may be repeated.
+func (v view) awaitReload() step {
 	var next step
 	if v.unverified {
 		next.until = v.retryReload

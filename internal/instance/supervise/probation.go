@@ -120,7 +120,7 @@ var exitedOnSignal = regexp.MustCompile(`worker process (\d+) exited on signal (
 // crash returns the signal by which a worker ended since the load, or "" if none did. It ignores
 // the previous workers: a crash while they finish their requests says nothing about the new
 // configuration.
-func (a analysis) crash(log *nginx.Tail) string {
+func (a *analysis) crash(log *nginx.Tail) string {
 	for _, line := range log.Since(a.mark) {
 		found := exitedOnSignal.FindStringSubmatch(line)
 		if found == nil {

@@ -109,7 +109,7 @@ func (s *Supervisor) confirm(ctx context.Context, a *analysis) {
 
 // silent returns how many more connections than requests there were since the analysis began. The
 // instance's own requests each use a connection, so they do not count.
-func (a analysis) silent(now *nginx.Connections) float64 {
+func (a *analysis) silent(now *nginx.Connections) float64 {
 	if a.connections == nil || now == nil {
 		return 0
 	}

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,9 +52,9 @@ type arrivals []arrival
 
 // at returns the last record up to a time; zero if there is none.
 func (a arrivals) at(since time.Duration) arrival {
-	for i := len(a) - 1; i >= 0; i-- {
-		if a[i].since <= since {
-			return a[i]
+	for _, record := range slices.Backward(a) {
+		if record.since <= since {
+			return record
 		}
 	}
 	return arrival{}

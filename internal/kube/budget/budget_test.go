@@ -13,11 +13,7 @@ func item(n int) Item { return Item{"ConfigMap", types.UID(fmt.Sprint(n))} }
 // TestBudget: a namespace that is beyond its budget loses what is new, and no other namespace loses anything.
 func TestBudget(t *testing.T) {
 	b := New(100, 1000)
-	for n, want := range []bool{true, true, false, false} {
-		if got := b.Keep("greedy", item(n), 50); got != want {
-			t.Errorf("item %d is kept: %t", n, got)
-		}
-	}
+	keepFour(t, b)
 	if !b.Keep("shop", item(1), 100) || b.Refused("shop") != 0 || b.Refused("greedy") != 2 || b.Used() != 200 {
 		t.Errorf("%d and %d items are refused, %d bytes are used", b.Refused("shop"), b.Refused("greedy"), b.Used())
 	}
@@ -27,6 +23,22 @@ func TestBudget(t *testing.T) {
 	if b.Keep("greedy", item(0), 1000) || b.Used() != 190 || b.Refused("greedy") != 2 {
 		t.Errorf("an item that has become too large is kept: %d bytes are used", b.Used())
 	}
+	releaseFour(t, b)
+}
+
+// keepFour has the greedy namespace keep four items, of which its budget has room for two.
+func keepFour(t *testing.T, b *Budget) {
+	t.Helper()
+	for n, want := range []bool{true, true, false, false} {
+		if got := b.Keep("greedy", item(n), 50); got != want {
+			t.Errorf("item %d is kept: %t", n, got)
+		}
+	}
+}
+
+// releaseFour releases the four items, and some that are unknown. Only the other namespace remains.
+func releaseFour(t *testing.T, b *Budget) {
+	t.Helper()
 	for n := range 4 {
 		b.Release("greedy", item(n))
 	}

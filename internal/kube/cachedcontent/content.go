@@ -97,7 +97,7 @@ func (c *Content) owned(object metav1.Object) bool {
 
 // bare returns an object with what identifies it, its labels and its owners.
 func bare(object client.Object, marked bool) client.Object {
-	fresh, ok := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	fresh, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem()))
 	if !ok {
 		return object
 	}

@@ -79,13 +79,9 @@ func TestContentOfOthers(t *testing.T) {
 	}
 }
 
-// TestContentBudget: 300 ConfigMaps of 1 MB with a forged owner take no more than the budget of their namespace, and no other
-// namespace loses anything. What is deleted makes room.
-func TestContentBudget(t *testing.T) {
-	c := newContent(10*megabyte, 100*megabyte)
-	transform, owner := c.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields()), web("example.com/v1", "Web")
-	cached, size := 0, 0
-	var last *corev1.ConfigMap
+// transformMany transforms 300 ConfigMaps of one namespace. It returns the last one, how many are cached, and the size of all.
+func transformMany(t *testing.T, transform toolscache.TransformFunc, owner metav1.OwnerReference) (last *corev1.ConfigMap, cached, size int) {
+	t.Helper()
 	for n := range 300 {
 		last = transformed(t, transform, labelled("greedy", n, owner))
 		size += boundedjson.Size(last)
@@ -93,6 +89,15 @@ func TestContentBudget(t *testing.T) {
 			cached++
 		}
 	}
+	return last, cached, size
+}
+
+// TestContentBudget: 300 ConfigMaps of 1 MB with a forged owner take no more than the budget of their namespace, and no other
+// namespace loses anything. What is deleted makes room.
+func TestContentBudget(t *testing.T) {
+	c := newContent(10*megabyte, 100*megabyte)
+	transform, owner := c.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields()), web("example.com/v1", "Web")
+	last, cached, size := transformMany(t, transform, owner)
 	if cached != 9 || size > 11*megabyte {
 		t.Errorf("%d ConfigMaps are cached, with %d bytes", cached, size)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/nginx-operator/test/eventually"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // serve starts a server, and returns its URL and how it ended.
@@ -37,8 +37,17 @@ func serve(ctx context.Context, t *testing.T, leave time.Duration, hook http.Han
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start(ctx) }()
-	eventually.Holds(t, time.Minute, "the server starts", func() bool { return server.StartedChecker()(nil) == nil })
+	awaitStart(ctx, t, server)
 	return server, "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + "/convert", ended
+}
+
+// awaitStart fails the test unless a server starts within a minute, which does not measure speed.
+func awaitStart(ctx context.Context, t *testing.T, server *Server) {
+	t.Helper()
+	started := func(context.Context) (bool, error) { return server.StartedChecker()(nil) == nil, nil }
+	if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, started); err != nil {
+		t.Fatalf("the server starts: %v", err)
+	}
 }
 
 // TestNoRequestFails: when the server stops while a client sends one POST after the other on a

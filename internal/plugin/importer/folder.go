@@ -22,7 +22,7 @@ func FindMain(folder fs.FS) ([]string, error) {
 		switch {
 		case name == "nginx.conf" && errMain != nil:
 			return errMain
-		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "sites-available" || strings.Count(name, "/") > 1):
+		case entry.IsDir() && withoutSites(name, entry):
 			return fs.SkipDir
 		case !entry.IsDir() && path.Ext(name) == ".conf":
 			found = append(found, configDir+"/"+name)
@@ -33,6 +33,14 @@ func FindMain(folder fs.FS) ([]string, error) {
 		return nil, err
 	}
 	return notIncluded(Folder{Config: folder}, found), nil
+}
+
+// withoutSites reports whether a folder below that of the configuration is none from which nginx reads sites.
+func withoutSites(name string, folder fs.DirEntry) bool {
+	if name == "." {
+		return false
+	}
+	return strings.HasPrefix(folder.Name(), ".") || folder.Name() == "sites-available" || strings.Count(name, "/") > 1
 }
 
 // notIncluded returns the files that no other one includes.

@@ -38,9 +38,8 @@ type ingressImport struct {
 
 // host is a server of the configuration.
 type host struct {
-	name    string
-	aliases []string
-	tls     string
+	name string
+	tls  string
 	// settings are those of the Ingress objects with the host, in the order in which ingress-nginx takes them.
 	settings  []*settings
 	locations []*location
@@ -68,6 +67,7 @@ type location struct {
 	closed []closure
 }
 
+// importIngresses makes an application of the Ingress objects of each namespace.
 func (s *inputs) importIngresses() (*Result, error) {
 	result, done := &Result{}, map[*object]bool{}
 	objects, err := s.ofClass(&result.Review, done)
@@ -75,6 +75,28 @@ func (s *inputs) importIngresses() (*Result, error) {
 		return nil, err
 	}
 	controller := s.readController(&result.Review, done)
+	imports := s.newIngressImports(objects, &result.Review, controller)
+	for _, o := range objects {
+		ingress, _ := o.typed.(*networkingv1.Ingress)
+		if err := imports[ingress.Namespace].add(o, ingress); err != nil {
+			return nil, err
+		}
+		done[o] = true
+	}
+	closeAllForeign(imports)
+	for _, namespace := range slices.Sorted(maps.Keys(imports)) {
+		if err := imports[namespace].finish(result); err != nil {
+			return nil, err
+		}
+	}
+	s.reviewServices(&result.Review, done)
+	s.reviewOthers(&result.Review, done)
+	return result, nil
+}
+
+// newIngressImports returns an empty import for each namespace of Ingress objects, and sorts the objects. The first object
+// of a namespace names its application.
+func (s *inputs) newIngressImports(objects []*object, r *Review, controller *controller) map[string]*ingressImport {
 	names := map[string]string{}
 	for _, o := range objects {
 		ingress, _ := o.typed.(*networkingv1.Ingress)
@@ -84,41 +106,35 @@ func (s *inputs) importIngresses() (*Result, error) {
 	imports := map[string]*ingressImport{}
 	for _, namespace := range slices.Sorted(maps.Keys(names)) {
 		imports[namespace] = &ingressImport{
-			inputs: s, review: &result.Review, namespace: namespace, controller: controller, ordered: ordered,
+			inputs: s, review: r, namespace: namespace, controller: controller, ordered: ordered,
 			app:   newApplication(cmp.Or(s.options.Name, names[namespace], "ingress"), cmp.Or(s.options.Namespace, namespace)),
 			hosts: map[string]*host{}, upstreams: map[string]string{}, secrets: map[string]bool{}, ids: map[string]string{},
 		}
 	}
-	for _, o := range objects {
-		ingress, _ := o.typed.(*networkingv1.Ingress)
-		if err := imports[ingress.Namespace].add(o, ingress); err != nil {
-			return nil, err
-		}
-		done[o] = true
-	}
+	return imports
+}
+
+// closeAllForeign closes in the import of each namespace what Ingress objects of the other ones have.
+func closeAllForeign(imports map[string]*ingressImport) {
 	for _, namespace := range slices.Sorted(maps.Keys(imports)) {
-		x := imports[namespace]
 		for _, other := range slices.Sorted(maps.Keys(imports)) {
 			if other != namespace {
-				x.closeForeign(imports[other])
+				imports[namespace].closeForeign(imports[other])
 			}
 		}
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(imports)) {
-		if err := imports[namespace].finish(result); err != nil {
-			return nil, err
-		}
-	}
+}
+
+// reviewServices reviews the Services to which the configuration passes requests.
+func (s *inputs) reviewServices(r *Review, done map[*object]bool) {
 	for _, o := range s.objects {
 		if service, ok := o.typed.(*corev1.Service); ok && !done[o] {
 			o.take("metadata", Carried, "the configuration passes requests to it: keep the object")
 			o.take("spec", Carried, "the configuration passes requests to it: keep the object")
 			done[o] = true
-			o.review(&result.Review, "keep the Service "+service.Name)
+			o.review(r, "keep the Service "+service.Name)
 		}
 	}
-	s.reviewOthers(&result.Review, done)
-	return result, nil
 }
 
 // inOrder sorts Ingress objects as ingress-nginx does, for which the oldest wins. It returns false if their age is not known.

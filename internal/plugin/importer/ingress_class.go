@@ -64,8 +64,8 @@ func (s *inputs) ofClass(r *Review, done map[*object]bool) (found []*object, err
 	objects, ingresses := ofType[*networkingv1.Ingress](s)
 	var without []string
 	for i, o := range objects {
-		switch own := classOf(ingresses[i]); {
-		case own == class || own == "":
+		switch own := classOf(ingresses[i]); own {
+		case class, "":
 			found = append(found, o)
 			if own != class {
 				without = append(without, ingresses[i].Name)

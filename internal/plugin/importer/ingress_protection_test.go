@@ -135,7 +135,7 @@ func TestClosed(t *testing.T) {
 			files, review := importIngressYAML(t, ingressYAML("shop", "shop.example.com", "/", strings.Fields(strings.Replace(annotations, "=deny all", "=deny\u00a0all", 1))...))
 			server := serverOf(t, files, "shop.example.com")
 			_, body, _ := strings.Cut(server, `location "/" {`)
-			if at := strings.Index(server, "return 403; # closed: shop: "); at < 0 {
+			if !strings.Contains(server, "return 403; # closed: shop: ") {
 				t.Fatalf("the path is open:\n%s", server)
 			}
 			if before, _, found := strings.Cut(body, "return 403;"); found && strings.TrimSpace(before) != "" {

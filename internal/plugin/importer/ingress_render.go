@@ -290,35 +290,52 @@ func (x *ingressImport) serverSettings(h *host) (certificate []string, snippet s
 	var certificateOf, snippetOf *settings
 	for _, s := range h.settings {
 		h.closed = append(h.closed, s.closedHosts...)
-		switch {
-		case len(s.clientCertificate) == 0:
-		case certificateOf == nil:
-			certificateOf = s
-		case !x.ordered && !slices.Equal(certificateOf.clientCertificate, s.clientCertificate):
-			h.closed = append(h.closed, x.ambiguous(h, certificateOf, s, "auth-tls-secret"))
-		}
-		switch {
-		case s.serverSnippet == "" || s.canary:
-		case snippetOf == nil:
-			snippetOf = s
-		case s.serverSnippet == snippetOf.serverSnippet:
-		case x.ordered:
-			x.review.step("Check the server-snippet of %s: ingress-nginx takes that of the Ingress %s, and ignores that of %s.", cmp.Or(h.name, "all hosts"), snippetOf.name, s.name)
-		default:
-			h.closed = append(h.closed, x.ambiguous(h, snippetOf, s, "server-snippet"))
-		}
+		certificateOf = x.firstCertificate(h, certificateOf, s)
+		snippetOf = x.firstSnippet(h, snippetOf, s)
 	}
 	if certificateOf != nil {
 		certificate = certificateOf.clientCertificate
-		h.certificateHeaders = certificateOf.certificateHeaders
-		if h.tls == "" {
-			h.closed = append(h.closed, x.close(certificateOf, "auth-tls-secret", "the host "+cmp.Or(h.name, "of all other names")+" has no certificate, so clients send none: give it a secretName in spec.tls"))
-		}
+		x.useCertificate(h, certificateOf)
 	}
 	if snippetOf != nil {
 		snippet = snippetOf.serverSnippet
 	}
 	return certificate, snippet
+}
+
+// firstCertificate returns which of two Ingress objects requires certificates of clients: the first one that does, or nil.
+func (x *ingressImport) firstCertificate(h *host, first, s *settings) *settings {
+	switch {
+	case len(s.clientCertificate) == 0:
+	case first == nil:
+		return s
+	case !x.ordered && !slices.Equal(first.clientCertificate, s.clientCertificate):
+		h.closed = append(h.closed, x.ambiguous(h, first, s, "auth-tls-secret"))
+	}
+	return first
+}
+
+// firstSnippet returns which of two Ingress objects has the snippet of a server: the first one that does, or nil.
+func (x *ingressImport) firstSnippet(h *host, first, s *settings) *settings {
+	switch {
+	case s.serverSnippet == "" || s.canary:
+	case first == nil:
+		return s
+	case s.serverSnippet == first.serverSnippet:
+	case x.ordered:
+		x.review.step("Check the server-snippet of %s: ingress-nginx takes that of the Ingress %s, and ignores that of %s.", cmp.Or(h.name, "all hosts"), first.name, s.name)
+	default:
+		h.closed = append(h.closed, x.ambiguous(h, first, s, "server-snippet"))
+	}
+	return first
+}
+
+// useCertificate tells the backends of a host about the certificates of clients, and closes the host if clients send none.
+func (x *ingressImport) useCertificate(h *host, s *settings) {
+	h.certificateHeaders = s.certificateHeaders
+	if h.tls == "" {
+		h.closed = append(h.closed, x.close(s, "auth-tls-secret", "the host "+cmp.Or(h.name, "of all other names")+" has no certificate, so clients send none: give it a secretName in spec.tls"))
+	}
 }
 
 // tlsLines returns the lines of the server about TLS. Of each directive, the first one wins.
@@ -371,40 +388,54 @@ func (x *ingressImport) closeForeign(other *ingressImport) {
 				x.closeHost(alias, other.namespace)
 			}
 		}
-		h := x.hosts[name]
-		if h == nil {
+		if x.hosts[name] == nil {
 			x.closeHost(name, other.namespace)
 			continue
 		}
-		x.review.step("Decide which application answers for %s: the namespaces %s and %s both have it, and each application answers 403 for the paths of the other one. "+
-			"To divide a host, let one of them pass on the paths of the other.", cmp.Or(name, "all other hosts"), cmp.Or(x.namespace, "default"), cmp.Or(other.namespace, "default"))
-		for _, s := range foreign.settings {
-			if len(s.clientCertificate) > 0 || s.serverSnippet != "" || len(s.closedHosts) > 0 {
-				h.closed = append(h.closed, closure{s.name, "what it sets for the whole server"})
-			}
-		}
-		h.foreignRegex, h.foreignTLS = h.foreignRegex || foreign.regex(), h.foreignTLS || foreign.tls != ""
-		// The default backend of a host is that of its first Ingress, which may be one of the other namespace.
-		if h.root != nil && (foreign.root != nil || name != "" && len(foreign.settings) > 0 || slices.ContainsFunc(foreign.locations, (*location).isRoot)) {
-			root := *h.root
-			root.closed = append(slices.Clip(root.closed), closure{"the namespace " + other.namespace, "the default backend"})
-			h.root = &root
-		}
-		if root := slices.IndexFunc(h.locations, (*location).isRoot); root >= 0 && foreign.root != nil && name == "" {
-			h.locations[root].closed = append(h.locations[root].closed, closure{"the namespace " + other.namespace, "the default backend"})
-		}
-		for _, l := range foreign.locations {
-			if l.settings == nil {
-				continue
-			}
-			c := closure{l.settings.name, "the path belongs to the namespace " + other.namespace}
-			if at := slices.IndexFunc(h.locations, func(own *location) bool { return own.path == l.path && own.pathType == l.pathType }); at >= 0 {
-				h.locations[at].closed = append(h.locations[at].closed, c)
-				continue
-			}
-			h.locations = append(h.locations, &location{path: l.path, pathType: l.pathType, closed: []closure{c}})
+		x.closeShared(x.hosts[name], foreign, other.namespace)
+	}
+}
+
+// closeShared closes what an Ingress of another namespace has of a host that both namespaces have.
+func (x *ingressImport) closeShared(h, foreign *host, namespace string) {
+	x.review.step("Decide which application answers for %s: the namespaces %s and %s both have it, and each application answers 403 for the paths of the other one. "+
+		"To divide a host, let one of them pass on the paths of the other.", cmp.Or(h.name, "all other hosts"), cmp.Or(x.namespace, "default"), cmp.Or(namespace, "default"))
+	for _, s := range foreign.settings {
+		if len(s.clientCertificate) > 0 || s.serverSnippet != "" || len(s.closedHosts) > 0 {
+			h.closed = append(h.closed, closure{s.name, "what it sets for the whole server"})
 		}
 	}
+	h.foreignRegex, h.foreignTLS = h.foreignRegex || foreign.regex(), h.foreignTLS || foreign.tls != ""
+	h.closeForeignRoot(foreign, namespace)
+	for _, l := range foreign.locations {
+		if l.settings != nil {
+			h.closeForeignPath(l, namespace)
+		}
+	}
+}
+
+// closeForeignRoot closes the default backend of a host if it may be that of another namespace.
+func (h *host) closeForeignRoot(foreign *host, namespace string) {
+	c := closure{"the namespace " + namespace, "the default backend"}
+	// The default backend of a host is that of its first Ingress, which may be one of the other namespace.
+	if h.root != nil && (foreign.root != nil || h.name != "" && len(foreign.settings) > 0 || slices.ContainsFunc(foreign.locations, (*location).isRoot)) {
+		root := *h.root
+		root.closed = append(slices.Clip(root.closed), c)
+		h.root = &root
+	}
+	if root := slices.IndexFunc(h.locations, (*location).isRoot); root >= 0 && foreign.root != nil && h.name == "" {
+		h.locations[root].closed = append(h.locations[root].closed, c)
+	}
+}
+
+// closeForeignPath closes a path of another namespace.
+func (h *host) closeForeignPath(l *location, namespace string) {
+	c := closure{l.settings.name, "the path belongs to the namespace " + namespace}
+	if at := slices.IndexFunc(h.locations, func(own *location) bool { return own.path == l.path && own.pathType == l.pathType }); at >= 0 {
+		h.locations[at].closed = append(h.locations[at].closed, c)
+		return
+	}
+	h.locations = append(h.locations, &location{path: l.path, pathType: l.pathType, closed: []closure{c}})
 }
 
 // closeHost closes a host of another namespace, if a host of this one would answer for it.

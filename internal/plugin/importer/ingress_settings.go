@@ -109,6 +109,7 @@ func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress)
 func (a *annotationReader) closes(key, value, why string) string {
 	s := a.settings
 	switch name := strings.TrimPrefix(key, annotationPrefix); protectionOf(key, value) {
+	case protectsNothing:
 	case protectsPaths:
 		s.closed = append(s.closed, a.importer.close(s, name, why))
 		return "; until you replace it, the paths of the Ingress answer 403"

@@ -10,17 +10,9 @@ import (
 
 // Manifests imports workloads of nginx with their ConfigMaps and Services, or else Ingress objects of ingress-nginx.
 func Manifests(documents []Document, o Options) (*Result, error) {
-	d, err := newDecoder()
+	s, err := readInputs(documents, o)
 	if err != nil {
 		return nil, err
-	}
-	s := &inputs{options: o}
-	for _, doc := range documents {
-		objects, broken, err := d.all(doc)
-		if err != nil {
-			return nil, err
-		}
-		s.objects, s.broken = append(s.objects, objects...), append(s.broken, broken...)
 	}
 	workloads := s.workloads()
 	ingresses := s.ingresses()
@@ -41,11 +33,33 @@ func Manifests(documents []Document, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range s.broken {
-		result.Review.add(Item{Source: b.source, Line: b.line, Subject: "the whole object", Kind: KindFile, Outcome: NotCarried, Note: b.err.Error()})
-		result.Review.step("Check %s, which was not read: %s.", b.source, b.err)
-	}
+	s.reviewBroken(&result.Review)
 	return result, nil
+}
+
+// readInputs reads the objects of all documents.
+func readInputs(documents []Document, o Options) (*inputs, error) {
+	d, err := newDecoder()
+	if err != nil {
+		return nil, err
+	}
+	s := &inputs{options: o}
+	for _, doc := range documents {
+		objects, broken, err := d.all(doc)
+		if err != nil {
+			return nil, err
+		}
+		s.objects, s.broken = append(s.objects, objects...), append(s.broken, broken...)
+	}
+	return s, nil
+}
+
+// reviewBroken reviews the documents that are no objects.
+func (s *inputs) reviewBroken(r *Review) {
+	for _, b := range s.broken {
+		r.add(Item{Source: b.source, Line: b.line, Subject: "the whole object", Kind: KindFile, Outcome: NotCarried, Note: b.err.Error()})
+		r.step("Check %s, which was not read: %s.", b.source, b.err)
+	}
 }
 
 // Kinds of objects that decide about what an import makes of others, so that none of them may be missing.

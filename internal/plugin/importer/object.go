@@ -58,8 +58,8 @@ var kindLine = regexp.MustCompile(`(?m)^kind\s*:\s*"?([A-Za-z]+)`)
 
 // all returns the objects of a document with several, and of lists in it, and those that cannot be read.
 func (d *decoder) all(doc Document) (found []*object, bad []broken, err error) {
-	if doc.Unread != nil {
-		return nil, []broken{{source: doc.Name, err: doc.Unread}}, nil
+	if bad := unread(doc); len(bad) > 0 {
+		return nil, bad, nil
 	}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(doc.Text)))
 	for n, at := 1, 0; ; n++ {
@@ -82,6 +82,14 @@ func (d *decoder) all(doc Document) (found []*object, bad []broken, err error) {
 			bad = append(bad, b)
 		}
 	}
+}
+
+// unread returns the entry of a document whose text could not be read, or nothing.
+func unread(doc Document) []broken {
+	if doc.Unread == nil {
+		return nil
+	}
+	return []broken{{source: doc.Name, err: doc.Unread}}
 }
 
 // one returns the objects of a document.

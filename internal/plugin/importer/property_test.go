@@ -25,10 +25,7 @@ func TestNoPathIsMoreOpen(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, set.yaml())
 		}
-		orders := []generatedSet{set.byAge()}
-		if !set.aged {
-			orders = []generatedSet{set, set.reversed()}
-		}
+		orders := set.orders()
 		for _, app := range result.Applications {
 			files := map[string]string{}
 			for name, text := range app.Spec.Config.Files {
@@ -171,6 +168,9 @@ func without(annotations map[string]string, key string) map[string]string {
 	return kept
 }
 
+// canary reports whether the Ingress is a canary of another one.
+func (g generated) canary() bool { return g.annotations["canary"] == "true" }
+
 func (g generated) backend(i int) string { return fmt.Sprintf("%s-%d", hashed(g.name), i) }
 
 // hashed returns a name for Services.
@@ -241,6 +241,14 @@ func (s generatedSet) reversed() generatedSet {
 	return s
 }
 
+// orders returns the orders in which ingress-nginx may take the objects.
+func (s generatedSet) orders() []generatedSet {
+	if s.aged {
+		return []generatedSet{s.byAge()}
+	}
+	return []generatedSet{s, s.reversed()}
+}
+
 // modelPath is a location of the model.
 type modelPath struct {
 	path    string
@@ -261,33 +269,10 @@ func (p modelPath) regex() bool {
 
 // answer returns the backend that ingress-nginx passes a request to, or "".
 func (s generatedSet) answer(r request) string {
-	rules := slices.DeleteFunc(slices.Clone(s.ingresses), func(g generated) bool { return g.alone })
-	primary := func(g generated) bool { return g.annotations["canary"] != "true" }
 	host := s.serverFor(r.host)
-	// What holds for the whole server comes from all of its Ingress objects.
-	var own []*generated
-	for i := range rules {
-		if rules[i].host == host {
-			own = append(own, &rules[i])
-		}
-	}
-	var snippet, certificate, subject string
-	hasTLS := false
-	for _, g := range own {
-		a := g.annotations
-		switch secret := a["auth-tls-secret"]; {
-		case secret == "":
-		case secret == "ca", secret == "one/ca" && g.namespace != "one":
-			return "" // the controller cannot use the Secret
-		case certificate == "":
-			certificate, subject = secret, a["auth-tls-match-cn"]
-		}
-		if primary(*g) {
-			snippet = cmp.Or(snippet, a["server-snippet"])
-			hasTLS = hasTLS || g.tls && g.host != ""
-		}
-	}
-	if certificate != "" && r.tls && r.subject == "" || subject != "" && (!r.tls || !regexp.MustCompile(subject).MatchString(r.subject)) || snippet == "return 403;" {
+	own := s.ruledBy(host)
+	server, usable := modelServerOf(own)
+	if !usable || server.refuses(r) {
 		return ""
 	}
 	found := s.locationFor(r.path, host, own)
@@ -298,16 +283,73 @@ func (s generatedSet) answer(r request) string {
 	if found.of != nil {
 		a = found.of.annotations
 	}
-	if redirect := a["ssl-redirect"] != "false"; redirect && hasTLS && !r.tls || a["configuration-snippet"] == "return 403;" {
+	if server.redirects(r, a) || a["configuration-snippet"] == "return 403;" || s.stopsAttack(r, a) {
 		return ""
 	}
-	if waf := a["enable-modsecurity"] == "true" || s.controller["enable-modsecurity"] == "true" && a["enable-modsecurity"] != "false"; waf && r.attack {
-		return ""
-	}
-	if secret := a["auth-tls-secret"]; secret == "ca" || secret == "one/ca" && found.of.namespace != "one" || !s.admits(r, a, snippet) {
+	if unusableSecret(a["auth-tls-secret"], found.of) || !s.admits(r, a, server.snippet) {
 		return ""
 	}
 	return found.of.namespace + "/" + found.backend
+}
+
+// ruledBy returns the Ingress objects that have rules for a host.
+func (s generatedSet) ruledBy(host string) (own []*generated) {
+	for i := range s.ingresses {
+		if g := &s.ingresses[i]; !g.alone && g.host == host {
+			own = append(own, g)
+		}
+	}
+	return own
+}
+
+// unusableSecret reports whether the controller cannot use the Secret that an Ingress names for certificates.
+func unusableSecret(secret string, of *generated) bool {
+	return secret == "ca" || secret == "one/ca" && of.namespace != "one"
+}
+
+// modelServer is what holds for a whole server.
+type modelServer struct {
+	snippet, certificate, subject string
+	hasTLS                        bool
+}
+
+// modelServerOf returns what holds for the server of all of its Ingress objects, and whether the controller can use their
+// Secrets.
+func modelServerOf(own []*generated) (m modelServer, usable bool) {
+	for _, g := range own {
+		a := g.annotations
+		secret := a["auth-tls-secret"]
+		if unusableSecret(secret, g) {
+			return m, false
+		}
+		if secret != "" && m.certificate == "" {
+			m.certificate, m.subject = secret, a["auth-tls-match-cn"]
+		}
+		if !g.canary() {
+			m.snippet = cmp.Or(m.snippet, a["server-snippet"])
+			m.hasTLS = m.hasTLS || g.tls && g.host != ""
+		}
+	}
+	return m, true
+}
+
+// refuses reports whether the server refuses a request, whatever its path.
+func (m modelServer) refuses(r request) bool {
+	if m.certificate != "" && r.tls && r.subject == "" || m.snippet == "return 403;" {
+		return true
+	}
+	return m.subject != "" && (!r.tls || !regexp.MustCompile(m.subject).MatchString(r.subject))
+}
+
+// redirects reports whether a location of the server redirects a request to HTTPS.
+func (m modelServer) redirects(r request, a map[string]string) bool {
+	return m.hasTLS && !r.tls && a["ssl-redirect"] != "false"
+}
+
+// stopsAttack reports whether the firewall of a location stops a request.
+func (s generatedSet) stopsAttack(r request, a map[string]string) bool {
+	waf := a["enable-modsecurity"] == "true" || s.controller["enable-modsecurity"] == "true" && a["enable-modsecurity"] != "false"
+	return waf && r.attack
 }
 
 // admits models the access phase of a location.
@@ -315,13 +357,23 @@ func (s generatedSet) admits(r request, a map[string]string, serverSnippet strin
 	if a["auth-type"] == "digest" {
 		return false // no client of the test has it
 	}
-	var rules []string
-	deny := cmp.Or(a["denylist-source-range"], s.controller["denylist-source-range"])
 	allow := cmp.Or(a["allowlist-source-range"], a["whitelist-source-range"], s.controller["whitelist-source-range"])
 	if allow == "nowhere" {
 		return false
 	}
-	rules = append(rules, networks("deny", deny)...)
+	checks := checksOf(s.accessRules(a, allow, serverSnippet), r.address)
+	if a["auth-type"] == "basic" {
+		checks = append(checks, verdict(r.password))
+	}
+	if a["auth-url"] != "" || s.controller["global-auth-url"] != "" && a["enable-global-auth"] != "false" {
+		checks = append(checks, verdict(r.session))
+	}
+	return satisfied(checks, a["satisfy"] == "any")
+}
+
+// accessRules returns the rules for addresses that hold in a location, with the networks that it allows.
+func (s generatedSet) accessRules(a map[string]string, allow, serverSnippet string) []string {
+	rules := networks("deny", cmp.Or(a["denylist-source-range"], s.controller["denylist-source-range"]))
 	if allow != "" {
 		rules = append(append(rules, networks("allow", allow)...), "deny all")
 	}
@@ -340,14 +392,7 @@ func (s generatedSet) admits(r request, a map[string]string, serverSnippet strin
 	if len(rules) == 0 {
 		rules = networks("deny", s.controller["block-cidrs"])
 	}
-	checks := checksOf(rules, r.address)
-	if a["auth-type"] == "basic" {
-		checks = append(checks, verdict(r.password))
-	}
-	if a["auth-url"] != "" || s.controller["global-auth-url"] != "" && a["enable-global-auth"] != "false" {
-		checks = append(checks, verdict(r.session))
-	}
-	return satisfied(checks, a["satisfy"] == "any")
+	return rules
 }
 
 // check is the result of a part of the access phase.
@@ -398,7 +443,7 @@ func (s generatedSet) serverFor(name string) string {
 	known := map[string]bool{}
 	aliases := map[string][]string{}
 	for _, g := range s.ingresses {
-		if !g.alone && g.annotations["canary"] != "true" {
+		if !g.alone && !g.canary() {
 			known[g.host] = true
 			if alias := g.annotations["server-alias"]; alias != "" && len(aliases[g.host]) == 0 {
 				aliases[g.host] = []string{alias}
@@ -426,33 +471,45 @@ func (s generatedSet) serverFor(name string) string {
 
 // locationFor returns the location that nginx chooses in the server of a host.
 func (s generatedSet) locationFor(path, host string, own []*generated) *modelPath {
-	root := &modelPath{path: "/", fallback: true}
-	if host == "" {
-		for i := range s.ingresses {
-			if g := &s.ingresses[i]; g.alone && g.annotations["canary"] != "true" && root.of == nil {
-				// Redirects and rewrites do not hold there.
-				copied := *g
-				copied.annotations = without(without(copied.annotations, "rewrite-target"), "use-regex")
-				root.of, root.backend, root.fallback = &copied, g.backend(99), false
-			}
-		}
-	} else {
-		for _, g := range own {
-			if g.annotations["canary"] != "true" {
-				root.of = g
-				if g.fallback {
-					root.backend = g.backend(99)
-				}
-				break
-			}
-		}
+	locations := withPaths(s.rootFor(host, own), own)
+	slices.SortStableFunc(locations, func(a, b *modelPath) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
+	})
+	if slices.ContainsFunc(locations, func(l *modelPath) bool { return l.regex() }) {
+		return firstByRegex(locations, path)
 	}
+	return firstByPrefix(locations, path)
+}
+
+// rootFor returns the location / that the controller adds to the server of a host.
+func (s generatedSet) rootFor(host string, own []*generated) *modelPath {
+	root := &modelPath{path: "/", fallback: true}
+	if host != "" {
+		if at := slices.IndexFunc(own, func(g *generated) bool { return !g.canary() }); at >= 0 {
+			root.of = own[at]
+			if root.of.fallback {
+				root.backend = root.of.backend(99)
+			}
+		}
+		return root
+	}
+	if at := slices.IndexFunc(s.ingresses, func(g generated) bool { return g.alone && !g.canary() }); at >= 0 {
+		// Redirects and rewrites do not hold there.
+		copied := s.ingresses[at]
+		copied.annotations = without(without(copied.annotations, "rewrite-target"), "use-regex")
+		root.of, root.backend, root.fallback = &copied, copied.backend(99), false
+	}
+	return root
+}
+
+// withPaths returns the locations of a server: its root and the paths of its Ingress objects, of which the first wins.
+func withPaths(root *modelPath, own []*generated) []*modelPath {
 	locations := []*modelPath{root}
 	for _, g := range own {
+		if g.canary() {
+			continue
+		}
 		for i, p := range g.paths {
-			if g.annotations["canary"] == "true" {
-				continue
-			}
 			l := &modelPath{path: p.path, exact: p.pathType == "Exact", of: g, backend: g.backend(i)}
 			at := slices.IndexFunc(locations, func(other *modelPath) bool { return other.path == l.path && other.exact == l.exact })
 			switch {
@@ -463,17 +520,21 @@ func (s generatedSet) locationFor(path, host string, own []*generated) *modelPat
 			}
 		}
 	}
-	slices.SortStableFunc(locations, func(a, b *modelPath) int {
-		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(b.path, a.path))
-	})
-	if slices.ContainsFunc(locations, func(l *modelPath) bool { return l.regex() }) {
-		for _, l := range locations {
-			if regexp.MustCompile("(?i)^" + l.path).MatchString(path) {
-				return l
-			}
+	return locations
+}
+
+// firstByRegex returns the location for a path in a server whose locations are all regular expressions.
+func firstByRegex(locations []*modelPath, path string) *modelPath {
+	for _, l := range locations {
+		if regexp.MustCompile("(?i)^" + l.path).MatchString(path) {
+			return l
 		}
-		return nil
 	}
+	return nil
+}
+
+// firstByPrefix returns the location for a path in a server without regular expressions.
+func firstByPrefix(locations []*modelPath, path string) *modelPath {
 	for _, matches := range []func(*modelPath) bool{
 		func(l *modelPath) bool { return l.exact && l.path == path },
 		func(l *modelPath) bool { return l.path == path },
@@ -514,21 +575,48 @@ func directivesOf(block []*syntax.Directive, name string) (found []*syntax.Direc
 // answer returns the Service that nginx passes a request to, or "".
 func (s served) answer(r request) string {
 	server := s.server(r)
-	if server == nil || len(directivesOf(server, "ssl_reject_handshake")) > 0 && r.tls {
-		return ""
-	}
-	if verify := directivesOf(server, "ssl_verify_client"); len(verify) > 0 && verify[0].Args[0] == "on" && r.tls && r.subject == "" {
-		return ""
-	}
-	if returns(server, r) {
+	if server == nil || refusesClient(server, r) || returns(server, r) {
 		return ""
 	}
 	location := locationOf(server, r.path)
 	if location == nil || returns(location, r) {
 		return ""
 	}
-	var rules []string
-	for _, block := range [][]*syntax.Directive{location, server, s.http} {
+	checks := checksOf(addressRules(location, server, s.http), r.address)
+	if len(directivesOf(location, "auth_basic")) > 0 && firstArg(location, "auth_basic") != "off" {
+		checks = append(checks, verdict(r.password))
+	}
+	if asked := directivesOf(location, "auth_request"); len(asked) > 0 {
+		if locationNamed(server, asked[0].Args[0]) == nil {
+			return "the application itself is asked"
+		}
+		checks = append(checks, verdict(r.session))
+	}
+	if !satisfied(checks, firstArg(location, "satisfy") == "any") {
+		return ""
+	}
+	return passedTo(location)
+}
+
+// firstArg returns the first argument of the first directive with a name in a block, or "".
+func firstArg(block []*syntax.Directive, name string) string {
+	if found := directivesOf(block, name); len(found) > 0 {
+		return found[0].Args[0]
+	}
+	return ""
+}
+
+// refusesClient reports whether a server refuses the handshake or the certificate of a client.
+func refusesClient(server []*syntax.Directive, r request) bool {
+	if !r.tls {
+		return false
+	}
+	return len(directivesOf(server, "ssl_reject_handshake")) > 0 || firstArg(server, "ssl_verify_client") == "on" && r.subject == ""
+}
+
+// addressRules returns the rules for addresses of the first block that has some.
+func addressRules(blocks ...[]*syntax.Directive) (rules []string) {
+	for _, block := range blocks {
 		for _, d := range block {
 			if d.Name == "allow" || d.Name == "deny" {
 				rules = append(rules, d.Name+" "+d.Args[0])
@@ -538,20 +626,11 @@ func (s served) answer(r request) string {
 			break
 		}
 	}
-	checks := checksOf(rules, r.address)
-	if basic := directivesOf(location, "auth_basic"); len(basic) > 0 && basic[0].Args[0] != "off" {
-		checks = append(checks, verdict(r.password))
-	}
-	if asked := directivesOf(location, "auth_request"); len(asked) > 0 {
-		if locationNamed(server, asked[0].Args[0]) == nil {
-			return "the application itself is asked"
-		}
-		checks = append(checks, verdict(r.session))
-	}
-	satisfy := directivesOf(location, "satisfy")
-	if !satisfied(checks, len(satisfy) > 0 && satisfy[0].Args[0] == "any") {
-		return ""
-	}
+	return rules
+}
+
+// passedTo returns the Service that a location passes requests to, or "".
+func passedTo(location []*syntax.Directive) string {
 	for _, name := range []string{"proxy_pass", "grpc_pass"} {
 		if pass := directivesOf(location, name); len(pass) > 0 {
 			_, upstream, _ := strings.Cut(pass[0].Args[0], "://")

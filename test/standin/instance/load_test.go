@@ -124,6 +124,15 @@ func loading(t *testing.T, text string) *Instance {
 	return i
 }
 
+// checkRefusal fails the test unless an order was refused for a reason.
+func checkRefusal(t *testing.T, step string, err error, want instanceapi.Refusal) {
+	t.Helper()
+	refused := &instanceapi.RefusedError{}
+	if !errors.As(err, &refused) || refused.Refusal != want {
+		t.Errorf("%s: %v", step, err)
+	}
+}
+
 // TestOrders: an instance carries out an order whose files are not mounted, and only the operator's orders.
 func TestOrders(t *testing.T) {
 	stable := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "good"}}
@@ -131,10 +140,8 @@ func TestOrders(t *testing.T) {
 	better := map[string]string{"site.conf": "better"}
 	revision := nginxconf.Revision(better)
 	requested, contents := instanceapi.Requested{Test: revision, Load: revision}, instanceapi.Contents{revision: better}
-	refused := &instanceapi.RefusedError{}
-	if _, err := order(t, i, requested, contents); !errors.As(err, &refused) || refused.Refusal != instanceapi.UnknownKey {
-		t.Errorf("without a trust file: %v", err)
-	}
+	_, err := order(t, i, requested, contents)
+	checkRefusal(t, "without a trust file", err, instanceapi.UnknownKey)
 	if err := mounts.Create(t.Context(), candidate(t, "mounted")); err != nil {
 		t.Fatal(err)
 	}
@@ -144,9 +151,8 @@ func TestOrders(t *testing.T) {
 	}
 	last := status.Orders.Number
 	back := instanceapi.Requested{Test: revision, Load: nginxconf.Revision(stable.Data)}
-	if _, err := order(t, i, back, nil); !errors.As(err, &refused) || refused.Refusal != instanceapi.MissingFiles {
-		t.Errorf("without the files: %v", err)
-	}
+	_, err = order(t, i, back, nil)
+	checkRefusal(t, "without the files", err, instanceapi.MissingFiles)
 	if status, err := order(t, i, back, instanceapi.Contents{back.Load: stable.Data}); err != nil || status.Serving != back.Load || status.Orders.Number <= last {
 		t.Errorf("status %+v (%v)", status, err)
 	}
