@@ -119,7 +119,7 @@ func references(names []string) []any {
 
 // kinds are in the order of creation: an object comes after those that it refers to.
 var kinds = []string{"Namespace", "CustomResourceDefinition", "ServiceAccount", "Role", "ClusterRole", "RoleBinding",
-	"ClusterRoleBinding", "Secret", "Service", "PodDisruptionBudget"}
+	"ClusterRoleBinding", "Secret", "Service", "PodDisruptionBudget", "NetworkPolicy"}
 
 // rank returns the place of a kind in that order. The Deployment is the last one.
 func rank(kind string) int {

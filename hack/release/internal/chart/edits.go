@@ -62,15 +62,11 @@ func podEdits(container string) []edit {
 
 // consoleEdits returns the edits for the values of the console's Deployment.
 func consoleEdits() []edit {
-	const scheme = `scheme: {{ ternary "HTTP" "HTTPS" $.Values.console.insecureHTTP }}`
 	return append(podEdits(consoleContainer), []edit{
 		{"spec.replicas", "replicas: {{ $.Values.console.replicas }}"},
 		{consoleContainer + "args", `
 		args:
 		  {{- include "nginx-operator.consoleArgs" $ | nindent @+ }}`},
-		{consoleContainer + "livenessProbe.httpGet.scheme", scheme},
-		{consoleContainer + "readinessProbe.httpGet.scheme", scheme},
-		{consoleContainer + "startupProbe.httpGet.scheme", scheme},
 		{consoleContainer + "resources", fieldIfSet("resources", "$.Values.console.resources")},
 		{podSpec + "volumes.tls.secret.secretName", "secretName: {{ $.Values.console.tlsSecret | quote }}"},
 		{podSpec + "volumes.tls.secret.*", `
@@ -167,6 +163,9 @@ func conditions(object project.Object, everywhereOnly bool) []string {
 	var all []string
 	if everywhereOnly {
 		all = append(all, "("+clusterWide+")")
+	}
+	if object.Kind() == "NetworkPolicy" {
+		all = append(all, "$.Values.networkPolicy.enabled")
 	}
 	switch {
 	case ofConsole(object):
