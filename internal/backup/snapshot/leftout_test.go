@@ -103,8 +103,9 @@ func isAccounted(spec *v1alpha2.NginxOperatorSpec) bool {
 func TestStateOfClaims(t *testing.T) {
 	earlier := func(spec v1alpha2.NginxOperatorSpec) string {
 		text, err := json.Marshal(struct {
-			Spec          v1alpha2.NginxOperatorSpec
-			Asked, Served string
+			Spec      v1alpha2.NginxOperatorSpec
+			Requested string `json:"Asked"`
+			Served    string
 		}{Spec: spec})
 		if err != nil {
 			t.Fatal(err)

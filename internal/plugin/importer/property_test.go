@@ -586,8 +586,8 @@ func (s served) answer(r request) string {
 	if len(directivesOf(location, "auth_basic")) > 0 && firstArg(location, "auth_basic") != "off" {
 		checks = append(checks, verdict(r.password))
 	}
-	if asked := directivesOf(location, "auth_request"); len(asked) > 0 {
-		if locationNamed(server, asked[0].Args[0]) == nil {
+	if subrequests := directivesOf(location, "auth_request"); len(subrequests) > 0 {
+		if locationNamed(server, subrequests[0].Args[0]) == nil {
 			return "the application itself is asked"
 		}
 		checks = append(checks, verdict(r.session))
