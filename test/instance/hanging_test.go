@@ -161,22 +161,3 @@ func (p *Pod) rolledBack(files map[string]string) instanceapi.Revision {
 	}
 	return found
 }
-
-// TestRecursion: a page that includes itself uses up the memory before it is answered. The pod returns to what it served.
-func TestRecursion(t *testing.T) {
-	i := slices.IndexFunc(hurtful.All(), func(c hurtful.Case) bool { return c.Name == "ssi-recursion" })
-	files := hurtful.All()[i].Files
-	eachNginx(t, func(t *testing.T, image string) {
-		p := newPod(t, hurtful.Good())
-		p.memory = hurtful.MemoryLimit
-		p.start(image, http8080)
-		good := p.ready().Serving
-		v := p.visit(10, 250*time.Millisecond, 2*time.Second)
-		defer v.stop()
-		p.answered(60)
-		failed := v.failed.Load()
-		found := p.rolledBack(files)
-		p.serves(good)
-		t.Logf("%d requests failed: %+v", v.failed.Load()-failed, found)
-	})
-}
