@@ -82,7 +82,7 @@ func TestBadConfigurations(t *testing.T) {
 		"hidden loop":       {map[string]string{"a.conf": "server { listen 80;\n include /etc/nginx-operator/next/b.inc; }", "b.inc": "include /etc/nginx-operator/next/b.inc;"}, "a.conf", 2, "Permission denied"},
 		"no such resolver":  {map[string]string{"a.conf": "server { listen 80;\n location / { proxy_pass http://nowhere.invalid; } }"}, "a.conf", 2, "host not found in upstream"},
 		"missing module":    {map[string]string{"a.main.conf": "load_module /usr/lib/nginx/modules/none.so;", "a.conf": "server { listen 80; }"}, "a.main.conf", 1, "none.so"},
-		"too much memory":   {map[string]string{"a.conf": "limit_req_zone $uri zone=a:900000m rate=1r/s; server { listen 80; }"}, "", 0, "mmap"},
+		"too much memory":   {map[string]string{"a.conf": "limit_req_zone $uri zone=a:900000m rate=1r/s; server { listen 80; }"}, "", 0, "raise resources.limits.memory"},
 		"leak":              {map[string]string{"a.conf": "server { listen 80; include /etc/nginx-operator/tls/shop/tls.key; }"}, "a.conf", 1, "Permission denied"},
 	}
 	eachNginx(t, func(t *testing.T, image string) {
