@@ -3,7 +3,6 @@
 package instance_test
 
 import (
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,16 +36,16 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// TestOrderBeforeItsFiles: an order without contents stands until the kubelet has updated the files.
+// TestOrderBeforeItsFiles: an order without contents is refused until the kubelet has delivered the files.
 func TestOrderBeforeItsFiles(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
 		p.ready()
 		revision := nginxconf.Revision(site("late"))
-		if status := p.order(revision, revision, nil); status.Requested.Load != revision || slices.Contains(status.Available, revision) {
-			t.Errorf("status %+v", status)
-		}
+		p.refusesOrder("before the files", instanceapi.MissingFiles, p.signed(revision, revision, nil))
 		p.mount(instanceapi.DirNext, site("late"))
+		p.until("the files are delivered", func(s instanceapi.Status) bool { return s.HasFiles(revision) })
+		p.order(revision, revision, nil)
 		p.serves(revision)
 	})
 }
