@@ -125,6 +125,9 @@ func startOnVolume(t *testing.T, size int) *tiers {
 	return s
 }
 
+// peerKey is what the edges and shards of these tests send to shards.
+const peerKey = "abcd"
+
 // declare returns a cache that is declared by change, with one shard.
 func declare(change func(*v1alpha1.NginxCacheSpec)) cacheconf.Input {
 	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"}}
@@ -133,7 +136,10 @@ func declare(change func(*v1alpha1.NginxCacheSpec)) cacheconf.Input {
 	if change != nil {
 		change(&cache.Spec)
 	}
-	return cacheconf.Input{Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20, Cluster: cacheconf.Cluster{Domain: "test"}}
+	return cacheconf.Input{
+		Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20,
+		Cluster: cacheconf.Cluster{Domain: "test"}, Keys: cacheconf.NextPeerKeys(peerKey, nil, false),
+	}
 }
 
 // startTiers starts a shard and an edge in front of an origin. ports are those of shards, by their names.

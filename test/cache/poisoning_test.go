@@ -78,7 +78,7 @@ func TestUnkeyedHeaders(t *testing.T) {
 	for _, name := range unkeyed {
 		headers = append(headers, name, "evil")
 	}
-	headers = append(headers, "Accept-Language", "de", "User-Agent", "known")
+	headers = append(headers, "Accept-Language", "de", "User-Agent", "known", "X-Cache-Key", peerKey)
 	for path, by := range map[string]*tiers{"/edge": s, "/shard": direct, "/slices/edge": s, "/slices/shard": direct} {
 		by.get(t, path, headers...)
 		received := s.origin.received(path)
@@ -87,13 +87,61 @@ func TestUnkeyedHeaders(t *testing.T) {
 		}
 		header := received[0].Header
 		for name, values := range header {
-			if strings.Contains(strings.Join(values, ""), "evil") {
+			if strings.Contains(strings.Join(values, ""), "evil") || name == "X-Cache-Key" {
 				t.Errorf("%s: the origin received %s: %q", path, name, values)
 			}
 		}
 		if header.Get("Accept-Language") != "de" || header.Get("User-Agent") != "known" || received[0].Host == "" {
 			t.Errorf("%s: the origin received %q", path, header)
 		}
+	}
+}
+
+// TestOnlyPodsOfTheCache: a shard answers only requests with the key of its cache, and the key leaves the cache with no request.
+// Clients of edges whose key the shards do not accept get the answers of the origin.
+func TestOnlyPodsOfTheCache(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.get(t, "/stored")
+	direct := &tiers{edge: s.shardAddress}
+	for name, headers := range map[string][]string{
+		"no key": nil, "an empty one": {"X-Cache-Key", ""}, "another one": {"X-Cache-Key", "dcba"}, "the begin of it": {"X-Cache-Key", peerKey[:2]},
+		"more than it": {"X-Cache-Key", peerKey + "e"}, "upper case": {"X-Cache-Key", "ABCD "}, "as another shard": {"X-Cache-Only", "0"},
+		"as one that ends": {"X-Cache-Only", "ending", "X-Cache-Ending", "x"},
+	} {
+		for _, path := range []string{"/stored", "/" + strings.ReplaceAll(name, " ", "-")} {
+			if got, err := direct.try(t, http.MethodGet, path, headers...); err == nil {
+				t.Errorf("%s: the shard answers with %d for %s", name, got.status, path)
+			}
+			if path != "/stored" && len(s.origin.received(path)) > 0 {
+				t.Errorf("%s: the request reaches the origin", name)
+			}
+		}
+	}
+	if got := direct.get(t, "/stored", "X-Cache-Key", peerKey); got.status != http.StatusOK {
+		t.Errorf("with the key, the status is %d", got.status)
+	}
+	s.get(t, "/direct", "Authorization", "x", "X-Cache-Key", "of the client")
+	if status, err := s.upload(t, "/upload"); status != http.StatusOK {
+		t.Errorf("the status of an upload is %d (%v)", status, err)
+	}
+	for _, path := range []string{"/stored", "/direct", "/upload"} {
+		for _, request := range s.origin.received(path) {
+			if request.Header.Get("X-Cache-Key") != "" {
+				t.Errorf("the origin received a key with %s", path)
+			}
+		}
+	}
+	in := declare(nil)
+	in.Keys.Edge = "dcba"
+	strange := startTiers(t, newOrigin(t), in, map[string]string{"shard.test": freePorts(t, 1)[0]})
+	for range 20 {
+		if got := strange.get(t, "/a"); got.status != http.StatusOK {
+			t.Fatalf("the status is %d (%s)", got.status, got.header.Get("Cache-Status"))
+		}
+	}
+	if n := len(strange.origin.received("/a")); n != 1 {
+		t.Errorf("the origin received %d requests for an object that the edge can store", n)
 	}
 }
 

@@ -76,6 +76,7 @@ type Input struct {
 	// Ports are those of the NginxOperators that are origins, by name; 80 if none is known.
 	Ports   map[string]int32
 	Cluster Cluster
+	Keys    PeerKeys
 }
 
 // Cluster is what configurations depend on beyond the cache.
@@ -101,7 +102,7 @@ func Edge(in Input) (Files, error) {
 	return in.render("spec.edge.config", in.Cache.Spec.Edge.Config, map[string]any{
 		"edge.conf": map[string]any{
 			"Servers": servers(in.Cache.Spec.TLS), "TLSPort": TLSPort, "Dir": Dir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
-			"IPv6": in.edgeIPv6(),
+			"IPv6": in.edgeIPv6(), "PeerKey": in.Keys.Edge,
 		},
 		"nginx-cache-edge-server": map[string]any{"Slices": sliceSizes(in.Cache.Spec)},
 		"nginx-cache-generation":  newGeneration(Dir),
@@ -120,7 +121,7 @@ func Shard(in Input) (Files, error) {
 		"nginx-cache-epoch":      newGeneration(Dir),
 		"shard.conf": map[string]any{
 			"Dir": Dir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
-			"IPv6":   in.shardIPv6(),
+			"IPv6": in.shardIPv6(), "PeerKey": in.Keys.Shard, "AcceptedKeys": in.Keys.Accepted,
 			"Purged": purged, "Handover": handover, "Others": others, "Slices": sliceSizes(in.Cache.Spec),
 			"Closed": path.Join(instanceapi.DirState, instanceapi.FileCacheClosed),
 			"Ending": path.Join(instanceapi.DirState, instanceapi.FileCacheEnding),

@@ -42,6 +42,7 @@ func full() Input {
 	return Input{
 		Cache: cache, Shards: NewPeers("front-shards", "shop", "cluster.local", 3),
 		HotSize: 64 << 20, ShardSize: 18 << 30, MinFree: 1 << 30, Cluster: Cluster{Domain: "cluster.local"},
+		Keys: PeerKeys{Edge: "2b", Shard: "1a", Accepted: []string{"2b", "1a"}},
 	}
 }
 

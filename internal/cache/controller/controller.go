@@ -81,7 +81,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	tiers := tier.Build(cache, r.Cluster, volumes, plan, origins)
+	keys, err := r.peerKeys(ctx, cache, plan.EdgesFirst)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	tiers := tier.Build(cache, r.Cluster, volumes, plan, origins, keys)
 	if refused != "" && tiers.Invalid == nil {
 		tiers.Invalid = errors.New(refused)
 	}
@@ -161,6 +165,23 @@ func (r *Reconciler) runEdge(ctx context.Context, cache *v1alpha1.NginxCache, ed
 		edge.Waits = "it waits for the new shards to become ready"
 	}
 	return r.Pipeline.Run(ctx, edge)
+}
+
+// peerKeys returns the keys by which shards know the pods of the cache.
+func (r *Reconciler) peerKeys(ctx context.Context, cache *v1alpha1.NginxCache, edgesFirst bool) (cacheconf.PeerKeys, error) {
+	stable, serving := &corev1.ConfigMap{}, cacheconf.Files(nil)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.ConfigMap(v1alpha1.EdgeName(cache.Name))}, stable)
+	switch {
+	case err == nil && metav1.IsControlledBy(stable, cache):
+		serving = stable.Data
+	case client.IgnoreNotFound(err) != nil:
+		return cacheconf.PeerKeys{}, err
+	}
+	newest := ""
+	if keys := r.Pipeline.Keys.Keys(); len(keys) > 0 {
+		newest = cacheconf.NewPeerKey(keys[0], cache.UID)
+	}
+	return cacheconf.NextPeerKeys(newest, serving, edgesFirst), nil
 }
 
 // running returns the StatefulSet of a tier, nil if there is none of the cache, and the number of pods that it has; 0 if it

@@ -9,6 +9,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 )
 
@@ -43,7 +44,7 @@ func TestOrigins(t *testing.T) {
 		if err != nil || !strings.HasPrefix(origins.Missing, tt.missing) || (origins.Missing == "") != (tt.missing == "") {
 			t.Errorf("%s: %q, %v", name, origins.Missing, err)
 		}
-		tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, origins)
+		tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, origins, cacheconf.PeerKeys{})
 		if text := string(tiers.Shards.Spec.Config.Files["gateway.conf"]); tiers.Invalid != nil || !strings.Contains(text, "server "+tt.server) {
 			t.Errorf("%s: %v\n%s", name, tiers.Invalid, text)
 		}

@@ -51,14 +51,14 @@ type Tiers struct {
 
 // Build returns the applications of a cache. The edges get the ring that
 // the cache declares, and the number of shards is that of the plan.
-func Build(cache *v1alpha1.NginxCache, cluster cacheconf.Cluster, volumes Volumes, plan handover.Plan, origins Origins) Tiers {
+func Build(cache *v1alpha1.NginxCache, cluster cacheconf.Cluster, volumes Volumes, plan handover.Plan, origins Origins, keys cacheconf.PeerKeys) Tiers {
 	b := &builder{cache, volumes}
 	shards := b.application(v1alpha1.ShardsName(cache.Name), v1alpha1.TierShards, cache.Status.Shards)
 	edge := b.application(v1alpha1.EdgeName(cache.Name), v1alpha1.TierEdge, cache.Status.Edge)
 	b.setShards(shards, plan.Shards)
 	b.setEdge(edge)
 	in := cacheconf.Input{
-		Cache: cache, Cluster: cluster, Ports: origins.ports,
+		Cache: cache, Cluster: cluster, Ports: origins.ports, Keys: keys,
 		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, cluster.Domain, Shards(cache)),
 		Previous:  cacheconf.NewPeers(shards.Name, cache.Namespace, cluster.Domain, int(plan.Previous)),
 		HotSize:   b.hotSize(),

@@ -48,7 +48,7 @@ func sample() *v1alpha1.NginxCache {
 func TestGolden(t *testing.T) {
 	cache := sample()
 	before := cache.DeepCopy()
-	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{}, cacheconf.PeerKeys{})
 	if tiers.Invalid != nil {
 		t.Fatal(tiers.Invalid)
 	}
@@ -78,7 +78,7 @@ func TestVolumesOfTheOperator(t *testing.T) {
 		} {
 			cache := sample()
 			cache.Spec.PodTemplate = template
-			tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+			tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{}, cacheconf.PeerKeys{})
 			if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), name) {
 				t.Errorf("%s %s: %v", name, how, tiers.Invalid)
 			}
@@ -95,7 +95,7 @@ func TestVolumesOfTheOperator(t *testing.T) {
 func TestReservedVolumes(t *testing.T) {
 	cache := sample()
 	cache.Spec.PodTemplate = nil
-	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{}, cacheconf.PeerKeys{})
 	for _, app := range []*application.Application{tiers.Edge, tiers.Shards} {
 		for _, m := range app.Spec.PodTemplate.VolumeMounts {
 			if !slices.Contains(naming.CacheVolumes, m.Name) {
@@ -110,7 +110,7 @@ func TestPrevious(t *testing.T) {
 	cache := sample()
 	before := &v1alpha1.TierStatus{Certificates: []v1alpha2.CertificateStatus{{Name: "shop"}}, Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
 	cache.Status.Edge = before
-	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{}, cacheconf.PeerKeys{})
 	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 || len(got.Certificates) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -122,7 +122,7 @@ func TestPrevious(t *testing.T) {
 // TestHandOver: the shards run as planned, and ask those of the previous ring. The edges look for those that are declared.
 func TestHandOver(t *testing.T) {
 	cache := sample()
-	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5}, Origins{}, cacheconf.PeerKeys{})
 	if got := *tiers.Shards.Spec.Replicas; got != 6 {
 		t.Errorf("%d shards run, want 6", got)
 	}
@@ -154,7 +154,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		cache := sample()
 		change(&cache.Spec)
-		tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+		tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{}, cacheconf.PeerKeys{})
 		if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), want) {
 			t.Errorf("%v, want %s", tiers.Invalid, want)
 		}

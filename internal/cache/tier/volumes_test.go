@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/nginx/application"
 )
@@ -76,7 +77,7 @@ func TestGrowingCache(t *testing.T) {
 			cache.Spec.Shards.CacheSize = new(resource.MustParse(cacheSize))
 		}
 		for i, claims := range [][]corev1.PersistentVolumeClaim{small, large} {
-			tiers := Build(cache, testCluster, PlanVolumes(cache, claims), handover.Plan{Shards: int32(Shards(cache))}, Origins{})
+			tiers := Build(cache, testCluster, PlanVolumes(cache, claims), handover.Plan{Shards: int32(Shards(cache))}, Origins{}, cacheconf.PeerKeys{})
 			if got := size(tiers.Shards); tiers.Invalid != nil || got != fmt.Sprint(want[i]) {
 				t.Errorf("with %q and %s, the size is %s: %v", cacheSize, claims[0].Status.Capacity.Storage(), got, tiers.Invalid)
 			}
