@@ -60,6 +60,14 @@ func measureUnreachable(ctx context.Context, s *session) ([]figure.Figure, error
 	return result.Figures(), nil
 }
 
+const fairnessObjects = 60
+
+// measureFairness changes an application while those of another namespace misbehave.
+func measureFairness(ctx context.Context, s *session) ([]figure.Figure, error) {
+	result, err := scale.MeasureFairness(ctx, s.scaleOptions(s.count(fairnessObjects)))
+	return result.Figures(), err
+}
+
 const changesObjects = 1000
 
 // measureChanges changes configurations, of one application with many pods and of many applications.

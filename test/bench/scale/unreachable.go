@@ -50,15 +50,24 @@ func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err
 		return err
 	}
 	b.Progress("one application is changed")
-	if result.alone, err = b.changes(ctx, "alone", 0); err != nil {
+	if result.alone, err = b.changes(ctx, "alone", nothing); err != nil {
 		return err
 	}
 	b.Progress("%d applications unreachable", b.Objects)
 	if err := b.creation(warmUpNamespace, b.Objects, PodsEach, outOfReach)(ctx); err != nil {
 		return err
 	}
-	result.beside, err = b.changes(ctx, "beside", b.Objects)
+	result.beside, err = b.changes(ctx, "beside", func(ctx context.Context, n int) error { return b.touch(ctx, warmUpNamespace, b.Objects, n) })
 	return err
+}
+
+func nothing(context.Context, int) error { return nil }
+
+// touch makes the operator look at applications again.
+func (b *bench) touch(ctx context.Context, namespace string, objects, n int) error {
+	return fleet.Each(ctx, objects, func(i int) error {
+		return b.plane.Client.Patch(ctx, fleet.Object(namespace, i), merge(fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, n)))
+	})
 }
 
 // outOfReach reports whether the status says that an application's instances are unreachable.
@@ -67,14 +76,12 @@ func outOfReach(nginx *v1alpha2.NginxOperator) bool {
 	return fleet.Observed(nginx) && c != nil && c.Reason == v1alpha2.ReasonInstanceUnreachable
 }
 
-// changes edits the application that answers, and touches the others at the same time.
-func (b *bench) changes(ctx context.Context, name string, others int) (took latencies, err error) {
+// changes edits the application that answers. Before each edit, it calls others with the number of the edit.
+func (b *bench) changes(ctx context.Context, name string, others func(ctx context.Context, n int) error) (took latencies, err error) {
 	for n := range unreachableChanges {
 		text := fmt.Sprintf("server { listen 80; return 200 %s-%d; }", name, n)
 		revision := revisionOf(text)
-		if err := fleet.Each(ctx, others, func(i int) error {
-			return b.plane.Client.Patch(ctx, fleet.Object(warmUpNamespace, i), merge(fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, n)))
-		}); err != nil {
+		if err := others(ctx, n); err != nil {
 			return nil, err
 		}
 		start := time.Now()
