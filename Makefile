@@ -111,6 +111,7 @@ release: ## Build the release files of the current commit in dist/
 .PHONY: verify
 verify: $(CLUSTER) lint ## Check format, lint, names, links of documents, generated files and manifests
 	@go run ./hack/glossary
+	@go run ./hack/figures
 	@echo "verify links of documents"; cd hack/site && go run . --root $(CURDIR)
 	@hack/verify/generated.sh
 	@hack/verify/manifests.sh $(kubectl)
