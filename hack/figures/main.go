@@ -88,6 +88,8 @@ type history struct {
 	commits []string
 	// valid is the number of commits since the oldest release for which figures are kept.
 	valid int
+	// partial reports whether older commits are missing, as in a clone with --depth.
+	partial bool
 }
 
 func readHistory(ctx context.Context, root string) (history, error) {
@@ -99,7 +101,11 @@ func readHistory(ctx context.Context, root string) (history, error) {
 	if err != nil {
 		return history{}, err
 	}
-	h := history{commits: commits, valid: len(commits)}
+	shallow, err := lines(ctx, root, "rev-parse", "--is-shallow-repository")
+	if err != nil {
+		return history{}, err
+	}
+	h := history{commits: commits, valid: len(commits), partial: slices.Contains(shallow, "true")}
 	if len(releases) >= kept {
 		h.valid = slices.Index(commits, releases[kept-1])
 	}
@@ -122,6 +128,7 @@ func (h history) check(s section) error {
 	}
 	for _, commit := range s.commits {
 		switch age := slices.IndexFunc(h.commits, func(hash string) bool { return strings.HasPrefix(hash, commit) }); {
+		case age < 0 && h.partial:
 		case age < 0:
 			return fmt.Errorf("%s is no commit of this branch", commit)
 		case age > h.valid:
