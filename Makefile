@@ -359,7 +359,7 @@ needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))
 .PHONY: measure
 measure: ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,$(VERSITYGW)) $(call needed,backup,s3-image) $(call needed,console,$(CHROMIUM)) $(call needed,cli,kubectl-nginx) \
-	$(call needed,live revert traffic badconfig hanging hurtful serving-nothing operand-upgrade sidecar operator-upgrade rollback bad-node blocked canary-evidence reloads instance leak cache-restart cache-scale cache-loss cache-collapse cache-overhead,load-tool) \
+	$(call needed,live revert traffic badconfig hanging hurtful serving-nothing operand-upgrade sidecar operator-upgrade rollback bad-node blocked boundaries canary-evidence reloads instance leak cache-restart cache-scale cache-loss cache-collapse cache-overhead,load-tool) \
 	$(call needed,operator-upgrade,next-image) $(call needed,rollback,arm64-image)
 	@$(call needed,large-config,$(CLUSTER) image nginx --out $(BIN)/images >/dev/null)
 	@CLUSTER=$(CLUSTER) INSTANCE_IMAGES=$(BIN)/images HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \

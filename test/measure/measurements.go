@@ -68,6 +68,7 @@ func measurements() []measurement {
 		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
 		{"bad-node", "what happens to a rollout whose image is missing on one of two nodes", needsLoad + ", which is the local one", measureBadNode},
 		{"blocked", "how soon a configuration and a rollout are live while no packet of the operator reaches the pods", needsLoad + ", which is the local one", measureBlocked},
+		{"boundaries", "what attacks from pods and from a namespace cost the operator, and a neighbor's edits meanwhile", needsLoad + ", which is the local one", measureBoundaries},
 		{"canary-evidence", "the verdicts on canaries with few or no metrics", needsLoad, measureCanaryEvidence},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
