@@ -45,11 +45,16 @@ func (l Limits) Reader(from io.Reader) io.Reader {
 	return &checkedReader{from: from, scanner: scanner{limits: l}}
 }
 
+// Check returns a LimitError if a text exceeds a limit. It is for callers that decode the text themselves.
+func (l Limits) Check(text []byte) error {
+	s := scanner{limits: l}
+	return s.scan(text)
+}
+
 // Unmarshal decodes a text that is within the limits, and cuts what exceeds the bounds of the fields (see Bound). The error
 // is a LimitError if the text exceeds a limit.
 func (l Limits) Unmarshal(text []byte, into any) error {
-	s := scanner{limits: l}
-	if err := s.scan(text); err != nil {
+	if err := l.Check(text); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {

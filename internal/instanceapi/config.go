@@ -39,6 +39,12 @@ func ReadConfigFiles(from io.Reader) (files ConfigFiles, err error) {
 	return files, json.Unmarshal(text, &files)
 }
 
+// MaxConfigAnswer is the maximum length of the JSON of a ServedConfig or a ConfigTest, in bytes.
+const MaxConfigAnswer = 4 << 20
+
+// ConfigAnswerLimits bounds that JSON: a configuration has at most 256 files.
+var ConfigAnswerLimits = boundedjson.Limits{Bytes: MaxConfigAnswer, Depth: 8, Items: 1024, Values: 4096, String: MaxConfigAnswer}
+
 // ServedConfig is the configuration that nginx's workers have answered with.
 type ServedConfig struct {
 	// Revision is empty if nginx serves none.

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
 // PathPurges accepts Purges with POST, and answers once the instance has carried them out, or after OrderWait, with a
@@ -113,10 +115,14 @@ func (p Purges) Text() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// ParsePurges parses the JSON. It returns an error unless the numbers are times and grow.
+// purgesLimits bounds the JSON of Purges. It admits every list that fits into MaxPurges: a purge takes at least 36 bytes, and a
+// tag at least 4.
+var purgesLimits = boundedjson.Limits{Bytes: MaxPurges, Depth: 5, Items: 16 << 10, Values: 128 << 10, String: MaxPurges}
+
+// ParsePurges parses the JSON. It returns an error if the JSON exceeds its limits, or unless the numbers are times and grow.
 func ParsePurges(text []byte) (Purges, error) {
-	if len(text) > MaxPurges {
-		return Purges{}, fmt.Errorf("the purges are longer than %d bytes", MaxPurges)
+	if err := purgesLimits.Check(text); err != nil {
+		return Purges{}, fmt.Errorf("parse the purges: %w", err)
 	}
 	var p Purges
 	decoder := json.NewDecoder(bytes.NewReader(text))

@@ -25,7 +25,7 @@ func TestParsePurges(t *testing.T) {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 	for want, text := range map[string]string{
-		"longer than":                   strings.Repeat(" ", MaxPurges+1),
+		"more than":                     strings.Repeat(" ", MaxPurges+1),
 		"parse the purges":              `[]`,
 		"purge 5 comes after 5":         `{"since":5,"purges":[{"number":5,"all":true}]}`,
 		"purge 7 comes after 8":         `{"purges":[{"number":8,"all":true},{"number":7,"all":true}]}`,

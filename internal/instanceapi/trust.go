@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
 // FileTrust is the file in DirNext with the Trust of the pods, as JSON. It is in the binaryData of
@@ -61,9 +63,15 @@ const (
 	maxNumber = 7258118400000
 )
 
-// ParseTrust parses the file. It returns an error if a key is not what its ID says.
+// trustLimits bounds the JSON of a Trust. The longest list contains the UIDs of all pods of an application.
+var trustLimits = boundedjson.Limits{Bytes: 256 << 10, Depth: 4, Items: 4096, Values: 8192, String: 1 << 10}
+
+// ParseTrust parses the file. It returns an error if the file exceeds its limits or if a key does not match its ID.
 func ParseTrust(text string) (Trust, error) {
 	var t Trust
+	if err := trustLimits.Check([]byte(text)); err != nil {
+		return Trust{}, fmt.Errorf("parse %s: %w", FileTrust, err)
+	}
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return Trust{}, fmt.Errorf("parse %s: %w", FileTrust, err)
 	}

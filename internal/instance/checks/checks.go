@@ -15,11 +15,19 @@ import (
 	"sync"
 	"time"
 
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 // mostBody is how much of a response body is read, in bytes.
 const mostBody = 64 << 10
+
+// mostHeader bounds the headers of a response, in bytes: process 1 reads them within the memory of the pod.
+const mostHeader = 256 << 10
+
+// limits bounds the JSON of the checks, which users who can change ConfigMaps can replace. An application has at most 16 checks.
+var limits = boundedjson.Limits{Bytes: nginxconf.MaxTotalBytes, Depth: 8, Items: 64, Values: 1024, String: 64 << 10}
 
 // Parse reads the checks of a configuration.
 func Parse(files map[string]string) (instanceapi.Checks, error) {
@@ -27,6 +35,9 @@ func Parse(files map[string]string) (instanceapi.Checks, error) {
 	text, declared := files[instanceapi.FileChecks]
 	if !declared {
 		return all, nil
+	}
+	if err := limits.Check([]byte(text)); err != nil {
+		return all, fmt.Errorf("read %s: %w", instanceapi.FileChecks, err)
 	}
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
 		return all, fmt.Errorf("read %s: %w", instanceapi.FileChecks, err)
@@ -71,7 +82,7 @@ func (s client) send(ctx context.Context, c instanceapi.Check) error {
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{DialContext: dialer(c), DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{
+	transport := &http.Transport{DialContext: dialer(c), DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: mostHeader, TLSClientConfig: &tls.Config{
 		ServerName: request.URL.Hostname(),
 		//nolint:gosec // The question is what this pod answers. Nobody else can be at the other end.
 		InsecureSkipVerify: true,

@@ -187,3 +187,26 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("after two failures: %q", reason)
 	}
 }
+
+// TestParseIsBounded: users who can change ConfigMaps cannot use up the memory of process 1.
+func TestParseIsBounded(t *testing.T) {
+	for what, text := range map[string]string{
+		"items": `{"checks":[` + strings.Repeat("{},", 200_000) + `{}]}`, "nested": strings.Repeat(`{"x":`, 1000), "bytes": strings.Repeat(" ", 1<<20),
+	} {
+		if _, err := Parse(map[string]string{instanceapi.FileChecks: text}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want one that names the %s", err, what)
+		}
+	}
+}
+
+// TestHeadersAreBounded: a response with megabytes of headers is a failure.
+func TestHeadersAreBounded(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Long", strings.Repeat("x", 2*mostHeader))
+	}))
+	t.Cleanup(server.Close)
+	check := instanceapi.Check{Port: portOf(t, server.Listener.Addr().String()), Path: "/", TimeoutSeconds: 30}
+	if found := (client{}).failures(t.Context(), []request{{check, "spec.checks[0]"}}); len(found) != 1 || !strings.Contains(found[0].Message, "header") {
+		t.Errorf("problems: %v", found)
+	}
+}

@@ -3,6 +3,7 @@ package variables
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,7 +82,9 @@ func (v *values) value(reference string) value {
 		found.of = " of " + s.object.String()
 	}
 	if text, ok := v.read(found.name, s); ok {
-		found.text, found.usable = text, v.check(found, text)
+		if found.usable = v.check(found, text); found.usable {
+			found.text = text
+		}
 	}
 	v.known[reference] = found
 	return found
@@ -92,7 +95,7 @@ func (v *values) read(name string, s source) (string, bool) {
 	if s.value != nil {
 		return strings.TrimRight(*s.value, "\r\n"), true
 	}
-	text, err := os.ReadFile(filepath.Join(v.dir, s.object.Dir(), filepath.Base(s.key)))
+	text, err := readStart(filepath.Join(v.dir, s.object.Dir(), filepath.Base(s.key)))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.refuse(name, "%s has no key %s, or does not exist: create it", s.object, s.key)
@@ -100,6 +103,24 @@ func (v *values) read(name string, s source) (string, bool) {
 		v.refuse(name, "key %s of %s cannot be read: %v", s.key, s.object, err)
 	}
 	return strings.TrimRight(string(text), "\r\n"), err == nil
+}
+
+// maxRead is how much is read of a key, in bytes. It is more than the longest value with any line breaks after it.
+const maxRead = 64 << 10
+
+// readStart reads the first bytes of a file. If the file is longer, the result ends with a letter, so that check refuses it as
+// longer than maxValue.
+func readStart(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxRead))
+	if len(text) == maxRead {
+		text[maxRead-1] = 'x'
+	}
+	return text, err
 }
 
 // meaningful are the characters that have a meaning in the syntax of nginx. Without them, a value in quotes stays there.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/instance/problems"
 	"example.com/nginx-operator/internal/instance/syntax"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -36,6 +37,10 @@ var reference = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}`)
 // maxProblems bounds what is reported, because it becomes a part of a status.
 const maxProblems = 5
 
+// limits bounds the JSON of the declared variables, which users who can change ConfigMaps can replace. A configuration has at
+// most 64 variables and 16 objects with more.
+var limits = boundedjson.Limits{Bytes: nginxconf.MaxTotalBytes, Depth: 4, Items: 256, Values: 4096, String: 64 << 10}
+
 // Replace replaces the variables of a configuration. dir holds the mounted objects; see instanceapi.DirVariables.
 // References to variables that are not declared stay.
 func Replace(files map[string]string, dir string) (Replaced, error) {
@@ -44,6 +49,9 @@ func Replace(files map[string]string, dir string) (Replaced, error) {
 		return Replaced{Files: files}, nil
 	}
 	var declared instanceapi.Variables
+	if err := limits.Check([]byte(text)); err != nil {
+		return Replaced{}, fmt.Errorf("read %s: %w", instanceapi.FileVariables, err)
+	}
 	if err := json.Unmarshal([]byte(text), &declared); err != nil {
 		return Replaced{}, fmt.Errorf("read %s: %w", instanceapi.FileVariables, err)
 	}

@@ -92,6 +92,8 @@ func TestRefused(t *testing.T) {
 		"two lines":           {"hunter2\nb", "a line break or another control character"},
 		"not UTF-8":           {"hunter2\xff", "is not UTF-8"},
 		"long":                {"hunter2" + strings.Repeat("x", maxValue), "is longer than"},
+		"much too long":       {"hunter2" + strings.Repeat("x", 1<<20), "is longer than"},
+		"line breaks":         {"hunter2" + strings.Repeat("\n", 1<<20), "is longer than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := replace(t, "${TOKEN}", declared, map[string]string{"secret/shop/token": tt.value})
@@ -242,4 +244,31 @@ func outline(text string) string {
 		fmt.Fprintln(&b, s.Line, s.LastLine, len(s.Words), len(s.Strings), readsOtherwise.MatchString(s.Name))
 	}
 	return b.String()
+}
+
+// TestRefusedValuesTakeNoMemory: values that are too long are not read to their end, and not kept.
+func TestRefusedValuesTakeNoMemory(t *testing.T) {
+	dir := mounted(t, map[string]string{"secret/shop/token": strings.Repeat("x", 10<<20)})
+	v := newValues(instanceapi.Variables{Variables: []instanceapi.Variable{{Name: "TOKEN", VariableObject: secret, Key: "token"}}}, dir)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	found := v.value("${TOKEN}")
+	runtime.ReadMemStats(&after)
+	if found.usable || found.text != "" {
+		t.Errorf("%d bytes are kept", len(found.text))
+	}
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8*maxRead {
+		t.Errorf("%d bytes were allocated", allocated)
+	}
+}
+
+// TestDeclarationsAreBounded: users who can change ConfigMaps cannot use up the memory of process 1.
+func TestDeclarationsAreBounded(t *testing.T) {
+	for what, text := range map[string]string{
+		"items": `{"variables":[` + strings.Repeat("{},", 200_000) + `{}]}`, "nested": strings.Repeat(`{"x":`, 1000), "bytes": strings.Repeat(" ", 1<<20),
+	} {
+		if _, err := Replace(map[string]string{instanceapi.FileVariables: text}, t.TempDir()); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want one that names the %s", err, what)
+		}
+	}
 }

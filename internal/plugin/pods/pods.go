@@ -21,22 +21,18 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
 const (
 	// MaxAnswer is the maximum length of any response of a pod in bytes, because pods are not trusted. The longest are the
 	// metrics, and a configuration in base64.
-	MaxAnswer = 4 << 20
+	MaxAnswer = instanceapi.MaxConfigAnswer
 	// timeout bounds a request for what a pod has at hand.
 	timeout = 10 * time.Second
 	// busyPause is how long to wait before a pod that is busy is asked again.
 	busyPause = time.Second
 )
-
-// configLimits bounds the JSON of configurations and of their tests: a configuration has at most 256 files.
-var configLimits = boundedjson.Limits{Bytes: MaxAnswer, Depth: 8, Items: 1024, Values: 4096, String: MaxAnswer}
 
 // ErrTooOld means that a pod is of a release that does not know a request.
 var ErrTooOld = errors.New("the pod is of an older release of the operator, and gets the new one with its next rollout")
@@ -104,7 +100,7 @@ func (e *RefusedError) Error() string { return e.Message }
 func (c *Client) forward(ctx context.Context, pod client.ObjectKey, method, path string, body []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, instanceapi.ConfigTestWait)
 	defer cancel()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx, pod) }}
+	transport := newTransport(func(ctx context.Context) (net.Conn, error) { return c.dial(ctx, pod) })
 	defer transport.CloseIdleConnections()
 	forwarded := &http.Client{Transport: transport}
 	for {
@@ -113,7 +109,7 @@ func (c *Client) forward(ctx context.Context, pod client.ObjectKey, method, path
 		case err != nil:
 			return explain(pod, err)
 		case code == http.StatusOK:
-			return configLimits.Unmarshal(text, answer)
+			return instanceapi.ConfigAnswerLimits.Unmarshal(text, answer)
 		case code == http.StatusNotFound:
 			return fmt.Errorf("pod %s: %w", pod.Name, ErrTooOld)
 		case code == http.StatusUnprocessableEntity:
@@ -126,6 +122,14 @@ func (c *Client) forward(ctx context.Context, pod client.ObjectKey, method, path
 		case <-ctx.Done():
 			return fmt.Errorf("pod %s: %s", pod.Name, strings.TrimSpace(string(text)))
 		}
+	}
+}
+
+// newTransport returns a transport for a pod. A pod must not send megabytes of headers, or a little that becomes much.
+func newTransport(dial func(context.Context) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		MaxResponseHeaderBytes: instanceapi.MaxAnswerHeader, DisableCompression: true,
 	}
 }
 
