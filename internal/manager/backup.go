@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/internal/backup/controller/policy"
 	"example.com/nginx-operator/internal/backup/controller/restore"
 	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/caches"
 )
 
@@ -115,7 +116,11 @@ const podDialTimeout = 3 * time.Second
 // network, and no keep-alive, since each is requested once.
 func podClient() *http.Client {
 	dialer := &net.Dialer{Timeout: podDialTimeout}
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
+	return &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, DialContext: dialer.DialContext,
+		// A job's pod does not compress, and must not send a little that becomes much, or megabytes of headers.
+		DisableCompression: true, MaxResponseHeaderBytes: instanceapi.MaxAnswerHeader,
+	}}
 }
 
 // jobSelector selects the jobs of the backup kinds, and their pods.

@@ -50,6 +50,9 @@ func TestParseCommitRefuses(t *testing.T) {
 		{"empty key", `shop/web/web-1.tar.gz`, ``, "not a valid key of a store"},
 		{"time", `2026-11-21T12:00:00Z`, `yesterday`, "not valid JSON"},
 		{"no time", `2026-11-21T12:00:00Z`, `0001-01-01T00:00:00Z`, "takenAt"},
+		{"many volumes", `"format": 1`, `"info": {"content": [` + strings.Repeat("{},", 600_000) + `{}]}, "format": 1`, "items"},
+		{"deep", `"format": 1`, `"x": ` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `, "format": 1`, "nested"},
+		{"long string", `"format": 1`, `"x": "` + strings.Repeat("x", 1<<20) + `", "format": 1`, "one string"},
 		{"huge", record, strings.Repeat(" ", 2<<20) + record, "at most 2097152 are allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

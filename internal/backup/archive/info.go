@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
 // Info describes a backup. It is the file backup.json, which is the first in an archive, and part
@@ -223,8 +225,18 @@ func (s boundedString) validate() error {
 	return nil
 }
 
-// checkFormat checks only the version, since a later one may have changed everything else.
+// jsonLimits bounds the JSON of backup.json, of a commit record and of a line of the manifest before it is decoded. An Info has
+// five lists of at most listLimit items.
+var jsonLimits = boundedjson.Limits{Bytes: commitLength, Depth: 16, Items: 4096, Values: 32 << 10, String: lineLength}
+
+// CheckInfo returns an error if a JSON has more values than an Info or a commit record can have.
+func CheckInfo(data []byte) error { return jsonLimits.Check(data) }
+
+// checkFormat checks the limits and the version, since a later version may have changed everything else.
 func checkFormat(name string, data []byte) error {
+	if err := CheckInfo(data); err != nil {
+		return refuse(name, "%v", err)
+	}
 	var head struct {
 		Format *int `json:"format"`
 	}

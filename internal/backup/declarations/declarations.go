@@ -161,6 +161,9 @@ func parseTar(body io.Reader) (BackupInfo, []archive.File, error) {
 			files = append(files, archive.File{Path: header.Name, Data: data})
 			continue
 		}
+		if err := archive.CheckInfo(data); err != nil {
+			return head, nil, fmt.Errorf("%s: %w", headName, err)
+		}
 		if err := json.Unmarshal(data, &head); err != nil {
 			return head, nil, fmt.Errorf("%s: %w", headName, err)
 		}

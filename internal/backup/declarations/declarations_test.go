@@ -151,6 +151,8 @@ func TestHostileAnswers(t *testing.T) {
 		{"no info", body(tarOf(t, declared...)), "no backup.json"},
 		{"an info without a format", body(tarOf(t, archive.File{Path: headName, Data: []byte("{}")})), "no backup.json"},
 		{"an info that is none", body(tarOf(t, archive.File{Path: headName, Data: []byte("[]")})), "backup.json"},
+		{"an info of many volumes", body(tarOf(t, archive.File{Path: headName, Data: []byte(`{"format":1,"content":[` + strings.Repeat("{},", 600_000) + `{}]}`)})), "items"},
+		{"an info that is too large", body(tarOf(t, archive.File{Path: headName, Data: []byte(`{"format":1}` + strings.Repeat(" ", 10<<20))})), "more than 2097152 bytes"},
 		{"garbage", body([]byte(strings.Repeat("garbage ", 200))), "tar"},
 		{"half an answer", body(tarOf(t, good, declared[0])[:1300]), "unexpected EOF"},
 		{"a file that is too large", body(append(tarOf(t, good)[:1024], large(limit+1)...)), "more than 36 MiB"},

@@ -257,6 +257,10 @@ func TestPieces(t *testing.T) {
 	if len(names) != len(pieces) {
 		t.Errorf("the head names %v, there are %d", names, len(pieces))
 	}
+	last.Data = map[string]string{headKey: `{"snapshot":{"tolerations":[` + strings.Repeat("{},", 300_000) + `{}]}}`}
+	if _, _, err := DecodeSnapshotHeader(last); err == nil || !strings.Contains(err.Error(), "items") {
+		t.Errorf("a head with many tolerations: %v", err)
+	}
 	last.Data = nil
 	if _, _, err := DecodeSnapshotHeader(last); err == nil {
 		t.Error("a ConfigMap without a head is taken for a snapshot")
@@ -321,7 +325,8 @@ func TestResult(t *testing.T) {
 			}
 		})
 	}
-	for _, message := range []string{"", "panic: runtime error: index out of range [3] with length 3", "{}", `{"archive":"x"}`} {
+	long := `{"failure":{"reason":"StoreDenied","message":"no"}}` + strings.Repeat(" ", 10*resultLimit)
+	for _, message := range []string{"", "panic: runtime error: index out of range [3] with length 3", "{}", `{"archive":"x"}`, long} {
 		if _, err := ParseResult(message); err == nil {
 			t.Errorf("%q is taken for a result", message)
 		}

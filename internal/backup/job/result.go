@@ -105,6 +105,9 @@ func clip(text string, limit int) string {
 // of the runtime if the container could not start.
 func ParseResult(message string) (Result, error) {
 	var r Result
+	if len(message) > resultLimit {
+		return r, fmt.Errorf("the pod's termination message has %d bytes: at most %d are allowed", len(message), resultLimit)
+	}
 	if err := json.Unmarshal([]byte(message), &r); err != nil {
 		return r, fmt.Errorf("the pod's termination message is not a result: %.200q", message)
 	}

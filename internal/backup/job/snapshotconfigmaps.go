@@ -72,6 +72,9 @@ func newPiece(backup *v1alpha1.NginxBackup, name string, chunk []byte) *corev1.C
 // its documents and the names of the ConfigMaps with its pieces.
 func DecodeSnapshotHeader(cm *corev1.ConfigMap) (snapshot.Snapshot, []string, error) {
 	var h head
+	if err := snapshot.HeadLimits.Check([]byte(cm.Data[headKey])); err != nil {
+		return h.Snapshot, nil, fmt.Errorf("ConfigMap %s holds no snapshot: %w", cm.Name, err)
+	}
 	if err := json.Unmarshal([]byte(cm.Data[headKey]), &h); err != nil {
 		return h.Snapshot, nil, fmt.Errorf("ConfigMap %s holds no snapshot: %w", cm.Name, err)
 	}

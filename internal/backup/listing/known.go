@@ -31,6 +31,13 @@ type Known map[string]Standing
 // makes it a third longer in the API, where a ConfigMap is limited to 1 MiB.
 const chunkSize = 700 << 10
 
+// mostUnpacked and mostKnown bound a list that is unpacked, in bytes and in backups. The ConfigMaps of a list can be replaced
+// by their users.
+const (
+	mostUnpacked = 32 << 20
+	mostKnown    = 500_000
+)
+
 // Pack packs the list into pieces that each fit into a ConfigMap. One piece holds about 30,000
 // backups. The same list always has the same pieces.
 func (k Known) Pack() ([][]byte, error) {
@@ -54,13 +61,20 @@ func UnpackKnown(packed io.Reader) (Known, error) {
 		return nil, fmt.Errorf("unpack the known backups: %w", err)
 	}
 	known := Known{}
-	lines := bufio.NewScanner(zip)
+	limited := &io.LimitedReader{R: zip, N: mostUnpacked + 1}
+	lines := bufio.NewScanner(limited)
 	for lines.Scan() {
+		if limited.N == 0 {
+			return nil, fmt.Errorf("unpack the known backups: they have more than %d bytes", mostUnpacked)
+		}
 		line := lines.Text()
 		if len(line) < 2 {
 			return nil, errors.New("unpack the known backups: a line names no backup")
 		}
 		known[line[1:]] = Standing(line[0])
+		if len(known) > mostKnown {
+			return nil, fmt.Errorf("unpack the known backups: they are more than %d", mostKnown)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("unpack the known backups: %w", err)

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -305,5 +306,36 @@ func TestByPath(t *testing.T) {
 	}, func(b *v1alpha1.NginxBackup) string { return b.Name })
 	if len(got) != 2 || got["web/a"] == nil || got["web/b"] == nil {
 		t.Errorf("found %v", got)
+	}
+}
+
+// TestUnpackKnownIsBounded: a list that users have replaced takes no more memory than a job has.
+func TestUnpackKnownIsBounded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		line func(n int) string
+		want string
+	}{
+		"long lines":     {func(int) string { return "+" + strings.Repeat("x", 60<<10) + "\n" }, "more than 33554432 bytes"},
+		"a line":         {func(int) string { return strings.Repeat("x", 64<<10) }, "token too long"},
+		"many backups":   {func(n int) string { return fmt.Sprintf("+%d\n", n) }, "more than 500000"},
+		"the same again": {func(int) string { return "+a\n" + strings.Repeat("+a\n", 1000) }, "more than 33554432 bytes"},
+	} {
+		var packed bytes.Buffer
+		zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, written := 0, 0; n <= mostKnown && written <= 2*mostUnpacked; n++ {
+			length, err := io.WriteString(zip, tt.line(n))
+			if written += length; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := zip.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if known, err := UnpackKnown(&packed); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %d backups (%v), want an error with %q", name, len(known), err, tt.want)
+		}
 	}
 }

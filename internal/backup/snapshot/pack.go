@@ -10,17 +10,22 @@ import (
 	"io"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
 // chunkSize is the size of the part of a packed snapshot that one ConfigMap holds, in bytes. Base64
 // makes it a third longer in the API, where a ConfigMap is limited to 1 MiB.
 const chunkSize = 700 << 10
 
-// mostPacked bounds a packed snapshot, and mostUnpacked its contents, in bytes.
+// mostPacked bounds a packed snapshot, and mostUnpacked its contents, in bytes. An archive has at most 32 MiB of documents, and
+// a tar adds about 1 KiB to each. The memory of a job is 128 MiB.
 const (
 	mostPacked   = 32 * chunkSize
-	mostUnpacked = 256 << 20
+	mostUnpacked = 64 << 20
 )
+
+// HeadLimits bounds the JSON of a Snapshot without its documents. Users who can change ConfigMaps can replace it.
+var HeadLimits = boundedjson.Limits{Bytes: 1 << 20, Depth: 16, Items: 16 << 10, Values: 64 << 10, String: 256 << 10}
 
 // headName is the name of the entry with the Snapshot itself.
 const headName = "snapshot.json"
@@ -59,34 +64,65 @@ func (s Snapshot) Pack() ([][]byte, error) {
 
 // Unpack reads a snapshot from its concatenated pieces.
 func Unpack(packed io.Reader) (Snapshot, error) {
-	var s Snapshot
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
-		return s, fmt.Errorf("unpack the snapshot: %w", err)
+		return Snapshot{}, fmt.Errorf("unpack the snapshot: %w", err)
 	}
-	in := tar.NewReader(io.LimitReader(zip, mostUnpacked))
-	for first := true; ; first = false {
-		header, err := in.Next()
-		if errors.Is(err, io.EOF) && !first {
-			// gzip's checksum comes after the last byte that tar reads.
-			if _, err := io.Copy(io.Discard, zip); err != nil {
-				return s, fmt.Errorf("unpack the snapshot: %w", err)
-			}
+	limited := &io.LimitedReader{R: zip, N: mostUnpacked + 1}
+	s, err := unpack(limited)
+	if err == nil {
+		// gzip's checksum comes after the last byte that tar reads.
+		_, err = io.Copy(io.Discard, limited)
+	}
+	switch {
+	case limited.N == 0:
+		return Snapshot{}, fmt.Errorf("unpack the snapshot: it has more than %d bytes", mostUnpacked)
+	case err != nil:
+		return Snapshot{}, fmt.Errorf("unpack the snapshot: %w", err)
+	}
+	return s, nil
+}
+
+// unpack reads a snapshot from its tar.
+func unpack(from io.Reader) (s Snapshot, err error) {
+	in := tar.NewReader(from)
+	head, err := next(in)
+	if errors.Is(err, io.EOF) {
+		return s, io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		err = HeadLimits.Check(head.Data)
+	}
+	if err == nil {
+		err = json.Unmarshal(head.Data, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("read %s: %w", headName, err)
+	}
+	for {
+		document, err := next(in)
+		if errors.Is(err, io.EOF) {
 			return s, nil
 		}
 		if err != nil {
-			return s, fmt.Errorf("unpack the snapshot: %w", err)
+			return s, err
 		}
-		data, err := io.ReadAll(in)
-		if err != nil {
-			return s, fmt.Errorf("unpack %s of the snapshot: %w", header.Name, err)
-		}
-		if first {
-			if err := json.Unmarshal(data, &s); err != nil {
-				return s, fmt.Errorf("read %s: %w", header.Name, err)
-			}
-			continue
-		}
-		s.Documents = append(s.Documents, archive.File{Path: header.Name, Data: data})
+		s.Documents = append(s.Documents, document)
 	}
+}
+
+// next reads the next file of a tar. The error is io.EOF at its end.
+func next(in *tar.Reader) (archive.File, error) {
+	header, err := in.Next()
+	if err != nil {
+		return archive.File{}, err
+	}
+	if most := archive.DefaultLimits().Document; header.Size > most {
+		return archive.File{}, fmt.Errorf("%s has %d bytes: at most %d are allowed", header.Name, header.Size, most)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return archive.File{}, fmt.Errorf("%s: %w", header.Name, err)
+	}
+	return archive.File{Path: header.Name, Data: data}, nil
 }

@@ -1,9 +1,13 @@
 package snapshot
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -36,7 +40,7 @@ func revision(number int64) appsv1.ControllerRevision {
 			Annotations: map[string]string{v1alpha2.AnnotationImageDigest: fmt.Sprintf("sha256:%d", number)},
 		},
 		Revision: number,
-		Data:     runtime.RawExtension{Raw: []byte(`{"format":1}`)},
+		Data:     kruntime.RawExtension{Raw: []byte(`{"format":1}`)},
 	}
 }
 
@@ -173,4 +177,60 @@ func TestUnpackDamaged(t *testing.T) {
 			t.Fatalf("the first %d of %d bytes are taken for the whole", n, len(packed))
 		}
 	}
+}
+
+// TestUnpackIsBounded: a snapshot that users have replaced takes no more memory than a job has.
+func TestUnpackIsBounded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		head  string
+		files int
+		size  int64
+		want  string
+	}{
+		"many documents":        {`{}`, 30, 4 << 20, "more than 67108864 bytes"},
+		"many empty documents":  {`{}`, 200_000, 0, "more than 67108864 bytes"},
+		"a document":            {`{}`, 1, 10 * 4 << 20, "at most 4194304 are allowed"},
+		"many tolerations":      {`{"tolerations":[` + strings.Repeat("{},", 200_000) + `{}]}`, 0, 0, "items"},
+		"a head that is nested": {strings.Repeat(`{"info":`, 1000), 0, 0, "nested"},
+	} {
+		packed := bombOf(t, tt.head, tt.files, tt.size)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Unpack(bytes.NewReader(packed))
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, tt.want)
+		}
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 8*mostUnpacked {
+			t.Errorf("%s: %d bytes were allocated", name, allocated)
+		}
+	}
+}
+
+// bombOf packs a head and a number of documents of zeros.
+func bombOf(t *testing.T, head string, files int, size int64) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	zip, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := tar.NewWriter(zip)
+	put := func(name string, data []byte) {
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(data)), Mode: 0o600}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := out.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(headName, []byte(head))
+	zeros := make([]byte, size)
+	for range files {
+		put("x", zeros)
+	}
+	if err := errors.Join(out.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
 }

@@ -5,9 +5,9 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
@@ -74,13 +74,15 @@ func decompress(packed []byte) (files nginxconf.Files, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = json.NewDecoder(io.LimitReader(r, mostFiles)).Decode(&files)
-	return files, err
+	text, err := filesLimits.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	return files, json.Unmarshal(text, &files)
 }
 
-// mostFiles bounds the decompressed files, in bytes: a ConfigMap holds 1 MiB, and JSON makes it at
-// most six times as long.
-const mostFiles = 8 << 20
+// filesLimits bounds the decompressed files: a ConfigMap holds 1 MiB, and JSON makes it at most six times as long.
+var filesLimits = boundedjson.Limits{Bytes: 8 << 20, Depth: 1, Items: 2048, Values: 2048, String: 8 << 20}
 
 // Data decodes the revision's data.
 func (r *Revision) Data() (Data, error) {

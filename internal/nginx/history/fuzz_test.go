@@ -75,7 +75,7 @@ func FuzzData(f *testing.F) {
 		for name, text := range data.Config.Files {
 			size += len(name) + len(text)
 		}
-		if size > mostFiles {
+		if size > filesLimits.Bytes {
 			t.Errorf("%d bytes were unpacked", size)
 		}
 		written, err := data.Encode()

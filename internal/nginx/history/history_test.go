@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"slices"
 	"strings"
@@ -290,6 +292,25 @@ func TestCause(t *testing.T) {
 	for name, tt := range tests {
 		if tt.got != tt.want {
 			t.Errorf("%s: %q, want %q", name, tt.got, tt.want)
+		}
+	}
+}
+
+// TestPackedFilesAreBounded: files that unpack to more than a configuration can have are refused.
+func TestPackedFilesAreBounded(t *testing.T) {
+	for what, text := range map[string]string{
+		"values": "{" + strings.Repeat(`"a":"",`, 500_000) + `"b":""}`, "nested": `{"a":[` + strings.Repeat("[", 1000), "bytes": strings.Repeat(" ", 80<<20),
+	} {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if files, err := decompress(packed.Bytes()); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%d files (%v), want an error that names the %s", len(files), err, what)
 		}
 	}
 }
