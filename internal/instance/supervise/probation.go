@@ -20,6 +20,9 @@ import (
 const (
 	probationTime  = 5 * time.Second
 	probationPause = 250 * time.Millisecond
+	// doubtAfter is how long the first answers must have kept other pods waiting, so that these wait until all has been well for
+	// a while. A good configuration usually needs less.
+	doubtAfter = time.Second
 )
 
 // probation is the time after a load in which it may be rolled back.
@@ -31,8 +34,10 @@ type probation struct {
 	until  time.Time
 	// suspectUntil is until when answers count as late, so that the probation goes on.
 	suspectUntil time.Time
-	// comparing reports whether other pods wait for the first answers.
-	comparing bool
+	// comparing reports whether other pods wait for the first answers, and doubtUntil is until when they do although nothing is
+	// wrong at the moment: between two answers, or when several clients have given up at once.
+	comparing  bool
+	doubtUntil time.Time
 	// why is the reason for a rollback; without problems: there is none.
 	why rollbackReason
 }
@@ -81,7 +86,11 @@ func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 		if a.suspect() {
 			p.suspectUntil = now.Add(logged)
 		}
-		p.comparing = p.comparing && (a.open() || now.Before(p.suspectUntil))
+		open := a.open()
+		if open && a.since >= doubtAfter {
+			p.doubtUntil = now.Add(logged)
+		}
+		p.comparing = p.comparing && (open || now.Before(p.suspectUntil) || now.Before(p.doubtUntil))
 	}
 }
 

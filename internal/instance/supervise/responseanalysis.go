@@ -228,7 +228,8 @@ func (a *comparison) open() bool {
 	case a.silent >= leastSilent && a.silent > 2*a.first.Answers, a.piling(), a.unresponsive >= unresponsiveAfter:
 		return a.since < probationTime
 	case a.since >= suspiciousWait:
-		return false
+		// Fewer answers alone may be fewer clients.
+		return a.since < probationTime && a.waiting(a.begun) > 0 && a.behind()
 	case bad, a.behind():
 		return true
 	case a.waiting(a.begun) > 0:

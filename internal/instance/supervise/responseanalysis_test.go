@@ -66,6 +66,9 @@ func TestOpen(t *testing.T) {
 		"fewer than expected":        {comparison{first: tally(0, 2), before: busy, since: firstWait}, true},
 		"half of those expected":     {comparison{first: tally(0, 3), before: busy, since: firstWait}, false},
 		"fewer for long":             {comparison{first: tally(0, 2), before: busy, since: suspiciousWait}, false},
+		"fewer, and two wait":        {comparison{first: tally(0, 2), before: busy, begun: 6, grown: 2, since: suspiciousWait}, true},
+		"as many, and two wait":      {comparison{first: tally(0, 40), before: busy, begun: 42, grown: 2, since: suspiciousWait}, false},
+		"two wait for long":          {comparison{first: tally(0, 2), before: busy, begun: 6, grown: 2, since: probationTime}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tt.open(); got != tt.want {
