@@ -82,6 +82,22 @@ func TestLargeObjectsAsV1Alpha1(t *testing.T) {
 	must(t, kube.DeleteAllOf(t.Context(), &v1alpha1.NginxOperator{}, client.InNamespace(namespace)))
 }
 
+// TestManyLargeObjectsAsV1Alpha1: a list may be larger than what the conversion webhook takes at once, because the API server
+// converts the objects one by one.
+func TestManyLargeObjectsAsV1Alpha1(t *testing.T) {
+	namespace := newNamespace(t)
+	const number = 12
+	for i := range number {
+		must(t, kube.Create(t.Context(), large(namespace, fmt.Sprintf("large-%d", i), 1000<<10, 0)))
+	}
+	list := &v1alpha1.NginxOperatorList{}
+	must(t, kube.List(t.Context(), list, client.InNamespace(namespace)))
+	if len(list.Items) != number {
+		t.Errorf("the list has %d objects", len(list.Items))
+	}
+	must(t, kube.DeleteAllOf(t.Context(), &v1alpha2.NginxOperator{}, client.InNamespace(namespace)))
+}
+
 func setScale(t *testing.T, old *v1alpha1.NginxOperator, replicas int32) {
 	t.Helper()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
