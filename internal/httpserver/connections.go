@@ -55,10 +55,20 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	case state == http.StateClosed || state == http.StateHijacked:
 		delete(c.open, conn)
 	case state == http.StateNew:
-		c.open[conn] = &connection{peer: peer(conn), state: state, since: c.now(), limiter: rate.NewLimiter(c.pace, c.burst)}
+		c.add(conn)
 	case known != nil:
 		known.state, known.since = state, c.now()
 	}
+}
+
+// add adds a new connection, unless it is known, and returns it.
+func (c *connections) add(conn net.Conn) *connection {
+	known := c.open[conn]
+	if known == nil {
+		known = &connection{peer: peer(conn), state: http.StateNew, since: c.now(), limiter: rate.NewLimiter(c.pace, c.burst)}
+		c.open[conn] = known
+	}
+	return known
 }
 
 // makeRoom closes the least important connection if there is no room for another one. It returns
@@ -145,14 +155,12 @@ func peer(conn net.Conn) netip.Addr {
 // connectionKey is the key of a connection's limiter in the context of its requests.
 type connectionKey struct{}
 
-// attach adds the limiter of a connection to the context of its requests.
+// attach adds the limiter of a connection to the context of its requests. net/http calls it before it reports the connection as
+// new.
 func (c *connections) attach(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if known := c.open[conn]; known != nil {
-		return context.WithValue(ctx, connectionKey{}, known.limiter)
-	}
-	return ctx
+	return context.WithValue(ctx, connectionKey{}, c.add(conn).limiter)
 }
 
 // paced delays the requests of a connection that arrive too fast.
