@@ -109,8 +109,9 @@ release: ## Build the release files of the current commit in dist/
 ##@ Check
 
 .PHONY: verify
-verify: $(CLUSTER) lint ## Check format, lint, names, links of documents, generated files and manifests
+verify: $(CLUSTER) lint ## Check format, lint, names, boundaries, links of documents, generated files and manifests
 	@go run ./hack/glossary
+	@go run ./hack/boundaries
 	@go run ./hack/figures
 	@echo "verify links of documents"; cd hack/site && go run . --root $(CURDIR)
 	@hack/verify/generated.sh

@@ -166,7 +166,9 @@ func connections(t *testing.T, n *network, l httpserver.Limits) {
 // headerBytes: no more of a header is read than its limit, and what net/http adds.
 func headerBytes(t *testing.T, n *network, l httpserver.Limits) {
 	conn := n.dial(t, 1)
-	go func() { _, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 10*l.Header)) }()
+	go func() {
+		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 10*l.Header))
+	}()
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil || response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("the answer is %+v (%v)", response, err)

@@ -88,8 +88,11 @@ type lister struct {
 // readFolder adds a folder with a record to the report.
 func (l *lister) readFolder(ctx context.Context, f folder) error {
 	l.report.Backups++
-	l.present[f.path] = f.archive
 	standing, known := l.known[f.path]
+	if known {
+		// A store can list any number of other folders.
+		l.present[f.path] = f.archive
+	}
 	switch {
 	case known && standing == listing.Lost && f.archive:
 		l.report.AddBack(f.path)

@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +202,17 @@ func TestListFails(t *testing.T) {
 	must.Succeed(t, os.RemoveAll(b.Dirs.Snapshot))
 	if _, err := b.List(t.Context()); err == nil {
 		t.Error("it is listed although nobody told what is known")
+	}
+}
+
+// TestListedBackupsTakeNoMemory: whatever a store lists, only the backups that have objects are kept.
+func TestListedBackupsTakeNoMemory(t *testing.T) {
+	l := lister{Agent: &Agent{}, known: listing.Known{"web/web-1-01234567": listing.Open}, present: map[string]bool{}}
+	for n := range 10_000 {
+		must.Succeed(t, l.readFolder(t.Context(), folder{path: "web/" + strings.Repeat("x", 1+n%100) + strconv.Itoa(n)}))
+	}
+	must.Succeed(t, l.readFolder(t.Context(), folder{path: "web/web-1-01234567", archive: true}))
+	if len(l.present) != 1 || l.report.Backups != 10_001 || len(l.report.Why) > 1000 {
+		t.Errorf("%d backups are kept of %d: %s", len(l.present), l.report.Backups, l.report.Why)
 	}
 }
