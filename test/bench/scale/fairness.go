@@ -21,8 +21,8 @@ import (
 	"example.com/nginx-operator/test/internal/webhook"
 )
 
-// misbehaviour is a way in which the applications of one namespace use up what all namespaces share.
-type misbehaviour struct {
+// noise is a way in which the applications of one namespace use up what all namespaces share.
+type noise struct {
 	name string
 	// objects is the number of applications; 0: as many as the options say.
 	objects int
@@ -37,9 +37,9 @@ type misbehaviour struct {
 // atOnce is the number of applications that are created at once.
 const atOnce = 300
 
-// misbehaviours returns all ways.
-func misbehaviours() []misbehaviour {
-	return []misbehaviour{
+// noises returns all ways.
+func noises() []noise {
+	return []noise{
 		{name: "an admission webhook never answers", begin: asWebhook(webhook.Hang)},
 		{name: "an admission webhook fails", begin: asWebhook(webhook.Fail)},
 		{name: "a policy refuses Deployments", begin: refuseDeployments},
@@ -79,7 +79,7 @@ type FairnessResult struct {
 func MeasureFairness(ctx context.Context, options Options) (result FairnessResult, err error) {
 	result.options = options
 	disturb := map[string]disturbance{}
-	for i, way := range misbehaviours() {
+	for i, way := range noises() {
 		if way.disturb != nil {
 			disturb[noisyNamespace(i)] = way.disturb
 		}
@@ -103,7 +103,7 @@ func (b *bench) fairness(ctx context.Context, result *FairnessResult) (err error
 	if result.alone, err = b.changes(ctx, "alone", nothing); err != nil {
 		return err
 	}
-	for i, way := range misbehaviours() {
+	for i, way := range noises() {
 		b.Progress("%s", way.name)
 		took, err := b.changesBeside(ctx, way, noisyNamespace(i))
 		if err != nil {
@@ -116,7 +116,7 @@ func (b *bench) fairness(ctx context.Context, result *FairnessResult) (err error
 }
 
 // changesBeside makes the changes while a namespace misbehaves, and removes its applications.
-func (b *bench) changesBeside(ctx context.Context, way misbehaviour, noisy string) (took latencies, err error) {
+func (b *bench) changesBeside(ctx context.Context, way noise, noisy string) (took latencies, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("not finished within %s", b.Patience))
 	defer cancel()
 	if err := b.plane.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: noisy}}); err != nil {

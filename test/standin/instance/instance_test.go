@@ -41,7 +41,7 @@ func TestBoot(t *testing.T) {
 
 // TestRequests: the text of a configuration decides the result of the requests.
 func TestRequests(t *testing.T) {
-	for text, errors := range map[string]int64{"good": 0, "faulty": 1000} {
+	for text, errors := range map[string]int64{"good": 0, "a key, 0bad1e": 0, "faulty": 1000} {
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": text}}
 		i, _ := start(t, config)
 		if status := getStatus(t, i, true); status.ServingSeconds == nil {
