@@ -56,6 +56,8 @@ func rival(journey string) Case {
 	c := Case{Kind: "rival", Journey: journey, Point: "20-Hz"}
 	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
 		return s.runBeside(ctx, c, g, func(ctx context.Context, p *caseRun) (func() error, error) {
+			// Conflicts with the rival delay the controllers of Kubernetes, too.
+			p.more = max(p.more, longestBackOff)
 			ctx, cancel := context.WithCancel(ctx)
 			var group sync.WaitGroup
 			var lost atomic.Pointer[string]
