@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -16,6 +17,9 @@ import (
 
 // maxSourceBytes bounds what is recorded of an application, in bytes, since it is packed in memory.
 const maxSourceBytes = 32 << 20
+
+// pageSize is the number of objects that are read at once. Each has up to 1.5 MiB.
+const pageSize = 10
 
 // sourceError is about the content of an application. A retry helps only after the application has
 // changed.
@@ -33,7 +37,7 @@ func readSource(ctx context.Context, live client.Reader, backup *v1alpha1.NginxB
 	if err := live.Get(ctx, key, source.Nginx); err != nil {
 		return source, err
 	}
-	size := 0
+	s := &sizedSource{Source: source}
 	for _, name := range snapshot.ConfigMaps(&source.Nginx.Spec) {
 		var cm corev1.ConfigMap
 		err := live.Get(ctx, client.ObjectKey{Namespace: backup.Namespace, Name: name}, &cm)
@@ -43,21 +47,75 @@ func readSource(ctx context.Context, live client.Reader, backup *v1alpha1.NginxB
 		if err != nil {
 			return source, fmt.Errorf("read ConfigMap %s: %w", name, err)
 		}
-		if size += cm.Size(); size > maxSourceBytes {
-			return source, &sourceError{fmt.Errorf("the ConfigMaps that the application refers to are larger than %d MiB in total", maxSourceBytes>>20)}
+		if err := s.add(cm.Size()); err != nil {
+			return source, err
 		}
-		source.ConfigMaps = append(source.ConfigMaps, cm)
+		s.ConfigMaps = append(s.ConfigMaps, cm)
 	}
-	ofTarget := []client.ListOption{client.InNamespace(backup.Namespace), client.MatchingLabels{v1alpha2.LabelNginxOperator: source.Nginx.Name}}
-	rendered := &corev1.ConfigMapList{}
-	if err := live.List(ctx, rendered, ofTarget...); err != nil {
+	rendered, revisions := &corev1.ConfigMapList{}, &appsv1.ControllerRevisionList{}
+	if err := s.readOwned(ctx, live, rendered, func() error {
+		for _, cm := range owned(rendered.Items, s.Nginx) {
+			if err := s.add(cm.Size()); err != nil {
+				return err
+			}
+			s.Rendered = append(s.Rendered, *cm)
+		}
+		return nil
+	}); err != nil {
 		return source, fmt.Errorf("list the rendered configurations: %w", err)
 	}
-	source.Rendered = rendered.Items
-	revisions := &appsv1.ControllerRevisionList{}
-	if err := live.List(ctx, revisions, ofTarget...); err != nil {
+	if err := s.readOwned(ctx, live, revisions, func() error {
+		for _, r := range owned(revisions.Items, s.Nginx) {
+			if err := s.add(r.Size()); err != nil {
+				return err
+			}
+			s.History = append(s.History, *r)
+		}
+		return nil
+	}); err != nil {
 		return source, fmt.Errorf("list the history: %w", err)
 	}
-	source.History = revisions.Items
-	return source, nil
+	return s.Source, nil
+}
+
+// sizedSource is a source with the size of its objects, in bytes.
+type sizedSource struct {
+	snapshot.Source
+	size int
+}
+
+// add counts the size of an object. The error is a sourceError.
+func (s *sizedSource) add(size int) error {
+	if s.size += size; s.size > maxSourceBytes {
+		return &sourceError{fmt.Errorf("the application's configurations, history and the ConfigMaps that it refers to are larger than %d MiB in total", maxSourceBytes>>20)}
+	}
+	return nil
+}
+
+// readOwned reads a list of the objects with the label of the application in pages, and calls take for each. Everyone may create
+// objects with the label, so they are not read all at once.
+func (s *sizedSource) readOwned(ctx context.Context, live client.Reader, list client.ObjectList, take func() error) error {
+	for next := ""; ; {
+		err := live.List(ctx, list, client.InNamespace(s.Nginx.Namespace), client.MatchingLabels{v1alpha2.LabelNginxOperator: s.Nginx.Name},
+			client.Limit(pageSize), client.Continue(next))
+		if err == nil {
+			err = take()
+		}
+		if next = list.GetContinue(); err != nil || next == "" {
+			return err
+		}
+	}
+}
+
+// owned returns the objects that an application owns.
+func owned[T any, P interface {
+	*T
+	metav1.Object
+}](all []T, nginx *v1alpha2.NginxOperator) (found []P) {
+	for i := range all {
+		if metav1.IsControlledBy(P(&all[i]), nginx) {
+			found = append(found, &all[i])
+		}
+	}
+	return found
 }
