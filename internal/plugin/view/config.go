@@ -101,12 +101,18 @@ func texts(files instanceapi.ConfigFiles) map[string]string {
 // ReadPods returns the pods of an application that have not ended, by their names.
 func ReadPods(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
 	found := &corev1.PodList{}
-	err := c.List(ctx, found, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name)))
+	if err := c.List(ctx, found, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))); err != nil {
+		return nil, err
+	}
+	sets, err := readReplicaSets(ctx, c, nginx)
+	if err != nil {
+		return nil, err
+	}
 	pods := slices.DeleteFunc(found.Items, func(p corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || !sets.owns(&p)
 	})
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	return pods, err
+	return pods, nil
 }
 
 // OneOfEachTemplate returns a ready pod of each template, because templates may have different images.
