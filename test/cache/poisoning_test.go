@@ -97,30 +97,36 @@ func TestUnkeyedHeaders(t *testing.T) {
 	}
 }
 
-// TestOnlyPodsOfTheCache: a shard answers only requests with the key of its cache, and the key leaves the cache with no request.
-// Clients of edges whose key the shards do not accept get the answers of the origin.
+// TestOnlyPodsOfTheCache: a shard answers only requests with the key of its cache.
 func TestOnlyPodsOfTheCache(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
 	s.get(t, "/stored")
 	direct := &tiers{edge: s.shardAddress}
 	for name, headers := range map[string][]string{
-		"no key": nil, "an empty one": {"X-Cache-Key", ""}, "another one": {"X-Cache-Key", "dcba"}, "the begin of it": {"X-Cache-Key", peerKey[:2]},
-		"more than it": {"X-Cache-Key", peerKey + "e"}, "as another shard": {"X-Cache-Only", "0"},
-		"as one that ends": {"X-Cache-Only", "ending", "X-Cache-Ending", "x"},
+		"no-key": nil, "an-empty-one": {"X-Cache-Key", ""}, "another-one": {"X-Cache-Key", "dcba"}, "its-beginning": {"X-Cache-Key", peerKey[:2]},
+		"more-than-it": {"X-Cache-Key", peerKey + "e"}, "as-another-shard": {"X-Cache-Only", "0"},
+		"as-one-that-ends": {"X-Cache-Only", "ending", "X-Cache-Ending", "x"},
 	} {
-		for _, path := range []string{"/stored", "/" + strings.ReplaceAll(name, " ", "-")} {
+		for _, path := range []string{"/stored", "/" + name} {
 			if got, err := direct.try(t, http.MethodGet, path, headers...); err == nil {
 				t.Errorf("%s: the shard answers with %d for %s", name, got.status, path)
 			}
-			if path != "/stored" && len(s.origin.received(path)) > 0 {
-				t.Errorf("%s: the request reaches the origin", name)
-			}
+		}
+		if len(s.origin.received("/"+name)) > 0 {
+			t.Errorf("%s: the request reaches the origin", name)
 		}
 	}
 	if got := direct.get(t, "/stored", "X-Cache-Key", peerKey); got.status != http.StatusOK {
 		t.Errorf("with the key, the status is %d", got.status)
 	}
+}
+
+// TestKeyStays: the key leaves the cache with no request.
+func TestKeyStays(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.get(t, "/stored")
 	s.get(t, "/direct", "Authorization", "x", "X-Cache-Key", "of the client")
 	if status, err := s.upload(t, "/upload"); status != http.StatusOK {
 		t.Errorf("the status of an upload is %d (%v)", status, err)
@@ -132,16 +138,21 @@ func TestOnlyPodsOfTheCache(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWrongKey: clients of edges whose key the shards do not accept get the answers of the origin, and the edges store them.
+func TestWrongKey(t *testing.T) {
+	t.Parallel()
 	in := declare(nil)
 	in.Keys.Edge = "dcba"
-	strange := startTiers(t, newOrigin(t), in, map[string]string{"shard.test": freePorts(t, 1)[0]})
+	s := startTiers(t, newOrigin(t), in, map[string]string{"shard.test": freePorts(t, 1)[0]})
 	for range 20 {
-		if got := strange.get(t, "/a"); got.status != http.StatusOK {
+		if got := s.get(t, "/a"); got.status != http.StatusOK {
 			t.Fatalf("the status is %d (%s)", got.status, got.header.Get("Cache-Status"))
 		}
 	}
-	if n := len(strange.origin.received("/a")); n != 1 {
-		t.Errorf("the origin received %d requests for an object that the edge can store", n)
+	if n := len(s.origin.received("/a")); n != 1 {
+		t.Errorf("the origin received %d requests", n)
 	}
 }
 

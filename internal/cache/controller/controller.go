@@ -65,31 +65,40 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	refused, err := r.preparePurges(ctx, cache)
+	tiers, in, err := r.plan(ctx, cache)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	return r.reconcile(ctx, tiers, in)
+}
+
+// plan returns the two applications of a cache, and what is known of it before the passes over them.
+func (r *Reconciler) plan(ctx context.Context, cache *v1alpha1.NginxCache) (tiers tier.Tiers, in status.Input, err error) {
+	refused, err := r.preparePurges(ctx, cache)
+	if err != nil {
+		return tiers, in, err
 	}
 	volumes, err := r.growVolumes(ctx, cache)
 	if err != nil {
-		return ctrl.Result{}, err
+		return tiers, in, err
 	}
 	plan, err := r.planHandOver(ctx, cache)
 	if err != nil {
-		return ctrl.Result{}, err
+		return tiers, in, err
 	}
 	origins, err := r.origins(ctx, cache)
 	if err != nil {
-		return ctrl.Result{}, err
+		return tiers, in, err
 	}
 	keys, err := r.peerKeys(ctx, cache, plan.EdgesFirst)
 	if err != nil {
-		return ctrl.Result{}, err
+		return tiers, in, err
 	}
-	tiers := tier.Build(cache, r.Cluster, volumes, plan, origins, keys)
+	tiers = tier.Build(cache, r.Cluster, volumes, plan, origins, keys)
 	if refused != "" && tiers.Invalid == nil {
 		tiers.Invalid = errors.New(refused)
 	}
-	return r.reconcile(ctx, tiers, status.Input{Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, HandOver: plan, Origins: origins})
+	return tiers, status.Input{Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, HandOver: plan, Origins: origins}, nil
 }
 
 // reconcile makes a pass over each tier, and writes the status. in is what is known before.

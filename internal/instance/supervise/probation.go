@@ -83,15 +83,20 @@ func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 		if message := a.problem(); message != "" {
 			p.why = rollbackReason{problems: problem(errMessage(message)), passing: true}
 		}
-		if a.suspect() {
-			p.suspectUntil = now.Add(logged)
-		}
-		open := a.open()
-		if open && a.since >= doubtAfter {
-			p.doubtUntil = now.Add(logged)
-		}
-		p.comparing = p.comparing && (open || now.Before(p.suspectUntil) || now.Before(p.doubtUntil))
+		p.hold(&a, now)
 	}
+}
+
+// hold decides whether the probation goes on, and whether other pods wait for it.
+func (p *probation) hold(a *comparison, now time.Time) {
+	if a.suspect() {
+		p.suspectUntil = now.Add(logged)
+	}
+	open := a.open()
+	if open && a.since >= doubtAfter {
+		p.doubtUntil = now.Add(logged)
+	}
+	p.comparing = p.comparing && (open || now.Before(p.suspectUntil) || now.Before(p.doubtUntil))
 }
 
 // end returns when the probation ends.
