@@ -26,8 +26,8 @@ type instances struct {
 	wait time.Duration
 	// answered is called with an application whose pass ended before its answers arrived.
 	answered func(types.NamespacedName)
-	// requests and silent hold a value for each query in flight.
-	requests, silent chan struct{}
+	// requests and silent bound the queries in flight.
+	requests, silent *slots
 	// budget bounds what is kept of all answers.
 	budget *budget.Budget
 
@@ -79,7 +79,7 @@ type call struct {
 func newInstances(get StatusGetter) *instances {
 	return &instances{
 		get: get, now: time.Now, wait: passWait, answered: func(types.NamespacedName) {},
-		requests: make(chan struct{}, parallelRequests), silent: make(chan struct{}, parallelSilent),
+		requests: newSlots(parallelRequests), silent: newSlots(parallelSilent),
 		budget: budget.New(MaxAnswersOfNamespace, MaxAnswers),
 		pods:   map[types.NamespacedName]map[types.UID]*instance{},
 	}
@@ -170,20 +170,18 @@ func (k *instance) stop() {
 // run queries an instance until it answers or counts as silent.
 func (i *instances) run(ctx context.Context, key types.NamespacedName, uid types.UID, c *call) {
 	defer c.cancel()
-	slots, most := i.requests, attempts
+	bound, most := i.requests, attempts
 	if c.silent {
-		slots = i.silent
+		bound = i.silent
 	}
 	if c.silent || !c.about.ready {
 		most = 1
 	}
 	var found *instanceapi.Status
 	var why OrderFailure
-	select {
-	case slots <- struct{}{}:
+	if bound.acquire(ctx, key.Namespace) {
 		found, why = i.put(ctx, c.about.podIP, most)
-		<-slots
-	case <-ctx.Done():
+		bound.release(key.Namespace)
 	}
 	if i.finish(key, uid, c, found, why) {
 		i.answered(key)

@@ -13,7 +13,9 @@ import (
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
-// Bounds of the orders in flight. Orders beyond them are sent with a later pass (requeueBackoff).
+// Bounds of the orders in flight. Orders beyond them are sent with a later pass (requeueBackoff). A namespace gets another one
+// only while it has less than namespaceFactor times what is free, of all orders, of retries and of bytes: so one namespace has
+// at most two thirds, and room remains for any other (see package workers).
 const (
 	// parallelOrders bounds them for all applications, and applicationOrders for one, so that an application whose pods do
 	// not answer leaves room for others.
@@ -25,6 +27,8 @@ const (
 	applicationRetries = 50
 	// maxOrderBytes bounds the memory for their bodies, of which each has at most instanceapi.MaxBody.
 	maxOrderBytes = 64 << 20
+
+	namespaceFactor = 2
 )
 
 var (
@@ -36,8 +40,16 @@ var (
 type orders struct {
 	mu           sync.Mutex
 	applications map[types.NamespacedName]*inFlight
-	// total and retries count them, and bytes are those of their bodies.
-	total, retries, bytes int
+	// all counts them, and namespaces those of each namespace.
+	all        usage
+	namespaces map[string]usage
+}
+
+// usage counts orders, those that are retries, and the bytes of their bodies.
+type usage struct{ orders, retries, bytes int }
+
+func (u usage) plus(v usage, sign int) usage {
+	return usage{u.orders + sign*v.orders, u.retries + sign*v.retries, u.bytes + sign*v.bytes}
 }
 
 // inFlight are the orders of an application that are in flight.
@@ -79,63 +91,66 @@ func (o *orders) begin(key types.NamespacedName, order *revision.Order) ([]byte,
 	if _, ok := a.pods[uid]; ok {
 		return nil, errOrderInFlight
 	}
-	if !o.admits(a, sent) {
+	if !o.admits(key.Namespace, a, sent) {
 		return nil, errTooManyOrders
 	}
 	body := a.bodies[id]
 	if body == nil {
 		var err error
-		if body, err = o.encode(order.Contents); err != nil {
+		if body, err = o.encode(key.Namespace, order.Contents); err != nil {
 			return nil, err
 		}
 		a.bodies[id] = body
 	}
 	if o.applications == nil {
-		o.applications = map[types.NamespacedName]*inFlight{}
+		o.applications, o.namespaces = map[types.NamespacedName]*inFlight{}, map[string]usage{}
 	}
 	o.applications[key], a.pods[uid] = a, sent
-	o.count(a, sent, 1)
+	o.count(key.Namespace, a, sent, 1)
 	return body.bytes, nil
 }
 
 // admits reports whether the bounds allow another order of an application.
-func (o *orders) admits(a *inFlight, sent sentOrder) bool {
+func (o *orders) admits(namespace string, a *inFlight, sent sentOrder) bool {
+	of := o.namespaces[namespace]
 	switch {
-	case o.total >= parallelOrders || len(a.pods) >= applicationOrders:
+	case of.orders >= namespaceFactor*(parallelOrders-o.all.orders) || len(a.pods) >= applicationOrders:
 		return false
 	case sent.retry:
-		return o.retries < parallelRetries && a.retries < applicationRetries
+		return of.retries < namespaceFactor*(parallelRetries-o.all.retries) && a.retries < applicationRetries
 	}
 	return true
 }
 
 // encode encodes the body of an order, unless there are too many bytes already.
-func (o *orders) encode(contents instanceapi.Contents) (*orderBody, error) {
+func (o *orders) encode(namespace string, contents instanceapi.Contents) (*orderBody, error) {
 	if len(contents) == 0 {
 		return &orderBody{}, nil
 	}
 	encoded, err := instanceapi.EncodeContents(contents)
-	if err == nil && o.bytes+len(encoded) > maxOrderBytes {
+	if err == nil && (o.all.bytes+len(encoded) > maxOrderBytes || o.namespaces[namespace].bytes >= namespaceFactor*(maxOrderBytes-o.all.bytes)) {
 		err = errTooManyOrders
 	}
 	return &orderBody{bytes: encoded}, err
 }
 
 // count adds an order to the counts, or removes it with -1. A body that no order has any more is dropped.
-func (o *orders) count(a *inFlight, sent sentOrder, change int) {
+func (o *orders) count(namespace string, a *inFlight, sent sentOrder, sign int) {
+	change := usage{orders: 1}
 	body := a.bodies[sent.body]
-	if body.orders == 0 {
-		o.bytes += len(body.bytes)
+	if last := body.orders + sign; body.orders == 0 || last == 0 {
+		change.bytes = len(body.bytes)
 	}
-	body.orders += change
-	if body.orders == 0 {
-		o.bytes -= len(body.bytes)
+	if body.orders += sign; body.orders == 0 {
 		delete(a.bodies, sent.body)
 	}
-	o.total += change
 	if sent.retry {
-		o.retries += change
-		a.retries += change
+		change.retries = 1
+		a.retries += sign
+	}
+	o.all = o.all.plus(change, sign)
+	if o.namespaces[namespace] = o.namespaces[namespace].plus(change, sign); o.namespaces[namespace] == (usage{}) {
+		delete(o.namespaces, namespace)
 	}
 }
 
@@ -145,7 +160,7 @@ func (o *orders) end(key types.NamespacedName, podUID string, answered bool) boo
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	a := o.applications[key]
-	o.count(a, a.pods[podUID], -1)
+	o.count(key.Namespace, a, a.pods[podUID], -1)
 	delete(a.pods, podUID)
 	a.answered = a.answered || answered
 	if len(a.pods) > 0 {

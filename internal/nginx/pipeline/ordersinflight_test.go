@@ -16,7 +16,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
-func named(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+// named returns an application in a namespace of its own.
+func named(name string) types.NamespacedName { return types.NamespacedName{Namespace: name, Name: name} }
 
 // fill begins as many orders of an application as possible, and returns their number.
 func fill(t *testing.T, o *orders, key types.NamespacedName, change func(*revision.Order)) int {
@@ -45,36 +46,39 @@ func endAll(o *orders) {
 func fresh(*revision.Order)   {}
 func retry(o *revision.Order) { o.LastFailure = time.Unix(1, 0) }
 
-// TestParallelOrders: how many orders are in flight at the same time, for an application and for all of them.
+// TestParallelOrders: how many orders are in flight at the same time, for an application, for a namespace and for all of them.
 func TestParallelOrders(t *testing.T) {
 	var o orders
+	in := func(namespace, name string) types.NamespacedName {
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
 	for _, step := range []struct {
-		application string
+		application types.NamespacedName
 		change      func(*revision.Order)
 		want        int
 	}{
-		{"silent-1", retry, applicationRetries},
-		{"silent-2", retry, applicationRetries},
-		{"silent-3", retry, parallelRetries - 2*applicationRetries},
-		{"silent-4", retry, 0},
-		{"a", fresh, applicationOrders},
-		{"b", fresh, parallelOrders - parallelRetries - applicationOrders},
-		{"c", fresh, 0},
+		{in("silent", "1"), retry, applicationRetries},
+		{in("silent", "2"), retry, parallelRetries*2/3 + 1 - applicationRetries},
+		{in("silent", "3"), retry, 0},
+		{in("other", "1"), retry, 28},
+		{in("shop", "a"), fresh, 95},
+		{in("shop", "b"), fresh, 0},
+		{in("bank", "a"), fresh, 32},
 	} {
-		if n := fill(t, &o, named(step.application), step.change); n != step.want {
+		if n := fill(t, &o, step.application, step.change); n != step.want {
 			t.Errorf("%d orders of %s begin, want %d", n, step.application, step.want)
 		}
 	}
-	if _, err := o.begin(named("a"), new(orderFor("a-0"))); !errors.Is(err, errOrderInFlight) {
+	if _, err := o.begin(in("shop", "a"), new(orderFor("a-0"))); !errors.Is(err, errOrderInFlight) {
 		t.Errorf("a second order to a pod: %v", err)
 	}
-	o.end(named("a"), "a-0", true)
-	if n := fill(t, &o, named("c"), fresh); n != 1 {
-		t.Errorf("an answer makes room for %d orders", n)
+	o.end(in("shop", "a"), "a-0", true)
+	if n := fill(t, &o, in("another", "a"), fresh); n != 11 {
+		t.Errorf("%d orders of a namespace that has none begin", n)
 	}
 	endAll(&o)
-	if len(o.applications) != 0 || o.total != 0 || o.retries != 0 || o.bytes != 0 {
-		t.Errorf("after the last order, something is left: %+v", o.applications)
+	if len(o.applications) != 0 || o.all != (usage{}) || len(o.namespaces) != 0 {
+		t.Errorf("after the last order, something is left: %+v", o)
 	}
 }
 
@@ -91,8 +95,8 @@ func TestOrderBytes(t *testing.T) {
 	with := func(c instanceapi.Contents) func(*revision.Order) {
 		return func(order *revision.Order) { order.Contents = c }
 	}
-	if n := fill(t, &o, named("a"), with(contents)); n != applicationOrders || o.bytes > 1<<20 {
-		t.Errorf("%d orders with the same contents have %d bytes", n, o.bytes)
+	if n := fill(t, &o, named("a"), with(contents)); n != applicationOrders || o.all.bytes > 1<<20 {
+		t.Errorf("%d orders with the same contents have %d bytes", n, o.all.bytes)
 	}
 	for i := range parallelOrders {
 		order := orderFor("b")
@@ -103,15 +107,15 @@ func TestOrderBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if o.bytes > maxOrderBytes || o.bytes < maxOrderBytes-1<<20 {
-		t.Errorf("the bodies have %d bytes", o.bytes)
+	if o.all.bytes > maxOrderBytes || o.all.bytes < maxOrderBytes-1<<20 {
+		t.Errorf("the bodies have %d bytes", o.all.bytes)
 	}
 	if n := fill(t, &o, named("c"), fresh); n == 0 {
 		t.Error("there is no room for an order without a body")
 	}
 	endAll(&o)
-	if o.bytes != 0 || len(o.applications) != 0 {
-		t.Errorf("%d bytes are left", o.bytes)
+	if o.all.bytes != 0 || len(o.applications) != 0 {
+		t.Errorf("%d bytes are left", o.all.bytes)
 	}
 }
 
