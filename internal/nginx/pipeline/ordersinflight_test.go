@@ -17,7 +17,9 @@ import (
 )
 
 // named returns an application in a namespace of its own.
-func named(name string) types.NamespacedName { return types.NamespacedName{Namespace: name, Name: name} }
+func named(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: name, Name: name}
+}
 
 // fill begins as many orders of an application as possible, and returns their number.
 func fill(t *testing.T, o *orders, key types.NamespacedName, change func(*revision.Order)) int {
@@ -78,7 +80,7 @@ func TestParallelOrders(t *testing.T) {
 	}
 	endAll(&o)
 	if len(o.applications) != 0 || o.all != (usage{}) || len(o.namespaces) != 0 {
-		t.Errorf("after the last order, something is left: %+v", o)
+		t.Errorf("after the last order, something is left: %v, %v", o.all, o.namespaces)
 	}
 }
 
