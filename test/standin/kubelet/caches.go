@@ -3,6 +3,7 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -134,25 +135,42 @@ type watcher struct {
 // Sent checks that purges that are sent to a pod are remembered already: a pod that starts at the same time has to find
 // them.
 func (w watcher) Sent(pod client.ObjectKey, purges instanceapi.Purges) {
-	list, ctx := &corev1.ConfigMapList{}, context.Background()
-	if err := w.kubelet.client.List(ctx, list, client.InNamespace(pod.Namespace), client.HasLabels{cachev1alpha1.LabelNginxCache}); err != nil {
-		return
+	logs, err := w.logs(pod.Namespace)
+	if err == nil && !slices.ContainsFunc(logs, func(l purge.Log) bool { return l.Shards.Last() >= purges.Last() }) {
+		w.violate(pod.Namespace, fmt.Sprintf("pod %s got purge %d before it was remembered", pod.Name, purges.Last()))
+	}
+}
+
+// logs returns what is remembered of the purges of a namespace.
+func (w watcher) logs(namespace string) (logs []purge.Log, err error) {
+	list := &corev1.ConfigMapList{}
+	if err := w.kubelet.client.List(context.Background(), list, client.InNamespace(namespace), client.HasLabels{cachev1alpha1.LabelNginxCache}); err != nil {
+		return nil, err
 	}
 	for i := range list.Items {
-		log, err := purge.ParseLog(list.Items[i].Data)
-		if err == nil && metav1.GetControllerOf(&list.Items[i]) != nil && log.Shards.Last() >= purges.Last() {
-			return
+		if l, err := purge.ParseLog(list.Items[i].Data); err == nil && metav1.GetControllerOf(&list.Items[i]) != nil {
+			logs = append(logs, l)
 		}
 	}
-	w.violate(pod.Namespace, fmt.Sprintf("pod %s got purge %d before it was remembered", pod.Name, purges.Last()))
+	return logs, nil
 }
 
 // Purges checks that an edge purges only what all shards have purged, and that the numbers of purges grow.
 func (w watcher) Purges(pod client.ObjectKey, purges instanceapi.Purges) {
 	w.number(pod.Namespace, purges)
-	if shard, isEdge := w.kubelet.behind(pod, purges.Last()); isEdge && shard != "" {
+	shard, isEdge := w.kubelet.behind(pod, purges.Last())
+	if isEdge && shard != "" && !w.anew(pod.Namespace, purges) {
 		w.violate(pod.Namespace, fmt.Sprintf("edge %s was let carry out purge %d before shard %s", pod.Name, purges.Last(), shard))
 	}
+}
+
+// anew reports whether purges are only the beginning of the log of purges: when a log begins anew, all pods drop what they have,
+// in any order, and the purges that are open are added after that.
+func (w watcher) anew(namespace string, purges instanceapi.Purges) bool {
+	logs, err := w.logs(namespace)
+	return err == nil && len(purges.List) == 0 && slices.ContainsFunc(logs, func(l purge.Log) bool {
+		return l.Shards.Since == purges.Since
+	})
 }
 
 // behind returns a shard that has not carried out a purge, and whether a pod is an edge.
