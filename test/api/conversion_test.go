@@ -38,7 +38,7 @@ func TestHiddenSpecIsValidated(t *testing.T) {
 		{name: "same port twice", spec: `{"ports":[{"name":"a","port":80},{"name":"b","port":80}]}`, want: "same port number and protocol"},
 		{name: "same name twice", spec: `{"ports":[{"name":"a","port":80},{"name":"a","port":81}]}`, want: "Duplicate value"},
 		{name: "reserved mount path", spec: `{"content":[{"mountPath":"/tmp","configMap":{"name":"a"}}]}`, want: "folder that nginx or the operator uses"},
-		{name: "volume of the operator", spec: `{"podTemplate":{"volumeMounts":[{"name":"instance","mountPath":"/x"}]}}`, want: "can mount volumes of podTemplate.volumes only"},
+		{name: "volume of the operator", spec: `{"podTemplate":{"volumeMounts":[{"name":"instance","mountPath":"/x"}]}}`, want: "must be the name of a volume of podTemplate.volumes"},
 		{name: "sidecar as root", spec: `{"podTemplate":{"containers":[{"name":"a","image":"b","runAsUser":0}]}}`, want: "greater than or equal to 1"},
 	}
 	for _, tt := range tests {
