@@ -57,7 +57,7 @@ test: ## Run the tests of a change: unit, store, API-level, one version of real 
 
 .PHONY: test-all
 test-all: ## Run all other tests: kills at every write, faults, all versions of nginx, the other end-to-end tests, docs
-	@hack/test/suites.sh test-fault test-instance-rest+test-docs test-e2e-rest+test-api-rest
+	@hack/test/suites.sh test-fault test-instance-rest test-e2e-rest+test-api-rest test-docs
 
 .PHONY: down
 down: $(CLUSTER) ## Stop the local cluster and delete its contents
