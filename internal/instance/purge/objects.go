@@ -55,8 +55,16 @@ func (o *Objects) apply(ctx context.Context, s *search) (int64, error) {
 	if err := o.awaitWorkers(ctx); err != nil {
 		return found, err
 	}
-	more, err := o.pass(ctx, s, began.Add(-clockError))
+	more, err := o.pass(ctx, s, changedSince(began, time.Now(), time.Since(began)))
 	return found + more, err
+}
+
+// changedSince returns the earliest time that a file can have which was changed after began. If the clock was put back since
+// then, less time has passed on it than has elapsed.
+func changedSince(began, now time.Time, elapsed time.Duration) time.Time {
+	// Without Round, the clock is compared that nobody sets.
+	back := elapsed - now.Round(0).Sub(began.Round(0))
+	return began.Add(-max(0, back) - clockError)
 }
 
 // maxWait is how long the workers of nginx are waited for. The purge fails then, and is tried again.

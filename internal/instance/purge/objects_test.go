@@ -98,6 +98,18 @@ func TestSoftInLastSecond(t *testing.T) {
 }
 
 // TestUnknownFormat: where objects cannot be searched, everything is purged.
+// The clock of a node is put back by an hour, or forward, while the objects are searched.
+func TestClockIsSet(t *testing.T) {
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for set, want := range map[time.Duration]time.Time{
+		0: began.Add(-clockError), time.Hour: began.Add(-clockError), -time.Hour: began.Add(-time.Hour - clockError),
+	} {
+		if got := changedSince(began, began.Add(3*time.Second+set), 3*time.Second); !got.Equal(want) {
+			t.Errorf("clock set by %s: files may have changed since %s, want %s", set, got, want)
+		}
+	}
+}
+
 func TestUnknownFormat(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
