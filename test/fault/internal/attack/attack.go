@@ -35,6 +35,8 @@ var attacks = []attack{
 	{"other-pod", changed(func(o *instanceapi.Order) { o.PodUID = "another" })},
 	{"other-process", changed(func(o *instanceapi.Order) { o.Process = "another" })},
 	{"equal-number", (*target).replayed},
+	{"captured-for-another-pod", replayedTo("p2")},
+	{"captured-before-a-restart", replayedTo("p1")},
 	{"lower-number", (*target).delayed},
 	{"expired", changed(func(o *instanceapi.Order) { o.Expires = -1 })},
 	{"valid-for-too-long", changed(func(o *instanceapi.Order) { o.Expires += time.Hour.Milliseconds() })},
@@ -176,6 +178,15 @@ func (t *target) altered() (bool, error) {
 }
 
 func (t *target) replayed() (bool, error) { return t.sends(t.captured), nil }
+
+// replayedTo sends a captured order to another process of the application, in the pod with a UID.
+func replayedTo(pod string) func(*target) (bool, error) {
+	return func(t *target) (bool, error) {
+		trust := t.trust
+		t.Receiver = orders.NewReceiver(pod, func() instanceapi.Trust { return trust })
+		return t.sends(t.captured), nil
+	}
+}
 
 // delayed holds an order back until the operator has sent another one.
 func (t *target) delayed() (bool, error) {
