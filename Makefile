@@ -199,6 +199,7 @@ test-fault: ## Test the operator under a few faults of each kind, and run every 
 # The quick set runs every journey without a fault, and 12 cases of each kind.
 # All cases: FAULT=--sample=1. As many as fit in three hours: FAULT='--budget=3h'. Others: FAULT='--only=stale/ --seed=2'.
 # A failed one: CASE='crash/edit-config/cut@3'. Without root, NGINX= skips the cases with real instances.
+# AHEAD=1h puts the clock of the release that journeys upgrade to an hour ahead, AHEAD=-1h an hour back.
 # GOGC makes all programs collect garbage rarely: memory is less scarce than time (4 GiB for the long set).
 FAULT ?= --each=12
 FAULT_GOGC ?= 400
@@ -207,7 +208,7 @@ NGINX ?= $(BIN)/images
 .PHONY: fault
 fault: $(CLUSTER) ## Test the operator under faults (FAULT=--sample=1: all of them; CASE=…: one)
 	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance
-	@go run ./test/nextrelease/cmd/next-release $(BIN)/next
+	@go run ./test/nextrelease/cmd/next-release $(if $(AHEAD),--ahead=$(AHEAD)) $(BIN)/next
 	@$(if $(NGINX),$(CLUSTER) image nginx --out $(NGINX) >/dev/null)
 	@GOGC=$(FAULT_GOGC) KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator --next=$(BIN)/next/nginx-operator \
 		--instance=$(BIN)/nginx-instance --images=$(NGINX) $(FAULT) $(if $(CASE),--case='$(CASE)')

@@ -56,7 +56,7 @@ func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperato
 		// The directory of the control plane is removed at the end.
 		dir := filepath.Join(filepath.Dir(plane.Kubeconfig), "next")
 		if next.err = os.Mkdir(dir, 0o755); next.err == nil {
-			next.programs, next.err = nextrelease.Build(context.Background(), dir)
+			next.programs, next.err = nextrelease.Build(context.Background(), dir, 0)
 		}
 	})
 	must(t, next.err)

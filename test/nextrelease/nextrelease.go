@@ -4,14 +4,14 @@
 package nextrelease
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"example.com/nginx-operator/test/testenv"
 )
@@ -25,16 +25,32 @@ const (
 
 	manifest  = "internal/nginx/manifests/podtemplate.yaml"
 	container = "  - name: nginx-operator-install\n"
+
+	clock = "src/time/time.go"
+	// reading is where time.Now reads the clock of the machine.
+	reading = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
 )
 
 // Programs holds the paths of the release's programs.
 type Programs struct{ Operator, Instance string }
 
-// Build builds the release into a directory. It changes nothing in the tree: the compiler reads the
-// changed manifest through an overlay.
-func Build(ctx context.Context, dir string) (Programs, error) {
+// edit replaces the first occurrence of a text in a file.
+type edit struct{ file, text, by string }
+
+// Build builds the release into a directory. Its programs run on a clock that is ahead of the machine's; negative: behind it.
+// Build changes nothing in the tree: the compiler reads the changed files through an overlay.
+func Build(ctx context.Context, dir string, ahead time.Duration) (Programs, error) {
 	root := testenv.Root()
-	overlay, err := overlay(root, dir)
+	edits := []edit{{filepath.Join(root, manifest), container, fmt.Sprintf("%s    env:\n    - {name: %s, value: %s}\n", container, EnvName, Version)}}
+	if ahead != 0 {
+		output, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+		if err != nil {
+			return Programs{}, fmt.Errorf("go env GOROOT: %w", err)
+		}
+		file := filepath.Join(strings.TrimSpace(string(output)), filepath.FromSlash(clock))
+		edits = append(edits, edit{file, reading, fmt.Sprintf("%s\tsec += %d\n", reading, int64(ahead.Seconds()))})
+	}
+	overlay, err := overlay(dir, edits)
 	if err != nil {
 		return Programs{}, err
 	}
@@ -48,23 +64,25 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return programs, nil
 }
 
-// overlay writes the changed manifest and the overlay file for the compiler (`go help build`,
-// -overlay), and returns the path of the overlay file.
-func overlay(root, dir string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, manifest))
-	if err != nil {
-		return "", err
+// overlay writes the changed files and the overlay file for the compiler (`go help build`, -overlay), and returns the path of
+// the overlay file.
+func overlay(dir string, edits []edit) (string, error) {
+	replacements := map[string]string{}
+	for _, e := range edits {
+		text, err := os.ReadFile(e.file)
+		if err != nil {
+			return "", err
+		}
+		changed := strings.Replace(string(text), e.text, e.by, 1)
+		if changed == string(text) {
+			return "", fmt.Errorf("%s does not have what is to be changed: %q", e.file, e.text)
+		}
+		replacements[e.file] = filepath.Join(dir, filepath.Base(e.file))
+		if err := os.WriteFile(replacements[e.file], []byte(changed), 0o644); err != nil {
+			return "", err
+		}
 	}
-	changed := bytes.Replace(text, []byte(container),
-		fmt.Appendf(nil, "%s    env:\n    - {name: %s, value: %s}\n", container, EnvName, Version), 1)
-	if bytes.Equal(changed, text) {
-		return "", errors.New(manifest + " does not have the container that is to be changed")
-	}
-	replacement := filepath.Join(dir, "podtemplate.yaml")
-	if err := os.WriteFile(replacement, changed, 0o644); err != nil {
-		return "", err
-	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, manifest): replacement}})
+	list, err := json.Marshal(map[string]any{"Replace": replacements})
 	if err != nil {
 		return "", err
 	}

@@ -3,8 +3,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+
+	"github.com/spf13/pflag"
 
 	"example.com/nginx-operator/test/nextrelease"
 )
@@ -17,12 +20,17 @@ func main() {
 }
 
 func build(arguments []string) error {
-	if len(arguments) != 1 {
-		return fmt.Errorf("usage: next-release FOLDER")
-	}
-	if err := os.MkdirAll(arguments[0], 0o755); err != nil {
+	flags := pflag.NewFlagSet("next-release", pflag.ContinueOnError)
+	ahead := flags.Duration("ahead", 0, "how far the clock of the programs is ahead of the machine's; negative: behind it")
+	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	_, err := nextrelease.Build(context.Background(), arguments[0])
+	if flags.NArg() != 1 {
+		return errors.New("usage: next-release [--ahead=TIME] FOLDER")
+	}
+	if err := os.MkdirAll(flags.Arg(0), 0o755); err != nil {
+		return err
+	}
+	_, err := nextrelease.Build(context.Background(), flags.Arg(0), *ahead)
 	return err
 }
