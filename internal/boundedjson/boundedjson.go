@@ -41,8 +41,8 @@ func (l Limits) Read(from io.Reader) ([]byte, error) {
 }
 
 // Reader returns a reader of a text that fails with a LimitError at the first byte that exceeds a limit.
-func (l Limits) Reader(from io.Reader) io.Reader {
-	return &checkedReader{from: from, scanner: scanner{limits: l}}
+func (l Limits) Reader(from io.Reader) *Reader {
+	return &Reader{from: from, scanner: scanner{limits: l}}
 }
 
 // Check returns a LimitError if a text exceeds a limit. It is for callers that decode the text themselves.
@@ -63,14 +63,17 @@ func (l Limits) Unmarshal(text []byte, into any) error {
 	return Bound(into)
 }
 
-// checkedReader checks what is read.
-type checkedReader struct {
+// Reader checks what is read.
+type Reader struct {
 	from    io.Reader
 	scanner scanner
 }
 
+// Values returns the number of items and fields that were read.
+func (r *Reader) Values() int { return r.scanner.values }
+
 // Read implements io.Reader.
-func (r *checkedReader) Read(p []byte) (int, error) {
+func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	if exceeded := r.scanner.scan(p[:n]); exceeded != nil {
 		return 0, exceeded

@@ -18,8 +18,11 @@ type BodyLimits struct {
 	// Buffered bounds the bytes of all bodies and answers in memory together. Beyond it, the largest client loses a
 	// request.
 	Buffered int64
-	// Handled bounds the bytes of the bodies that are handled at a time. A larger body is handled alone.
+	// Handled bounds the memory that the bodies which are handled at a time may take, in bytes: their own, and ValueMemory for
+	// each of their values. A body that may take more is handled alone.
 	Handled int64
+	// ValueMemory is the most memory, in bytes, that next uses for an item or a field of a body.
+	ValueMemory int64
 	// Requests bounds the requests. Beyond it, the largest client loses one.
 	Requests int
 }
@@ -41,7 +44,7 @@ func (s *shares) bodies(next http.Handler) http.Handler {
 		defer claim.leave()
 		body, err := claim.read(r, w, s.limits.JSON)
 		if err == nil {
-			err = claim.wait(r.Context())
+			err = claim.wait(r.Context(), body.length+s.limits.ValueMemory*body.values)
 		}
 		if err != nil {
 			refuse(w, err)
@@ -91,7 +94,7 @@ func (c *claim) read(r *http.Request, w http.ResponseWriter, l boundedjson.Limit
 		}
 		piece := make([]byte, size)
 		n, err := io.ReadFull(in, piece)
-		body.pieces, body.length = append(body.pieces, piece[:n]), body.length+int64(n)
+		body.pieces, body.length, body.values = append(body.pieces, piece[:n]), body.length+int64(n), int64(in.Values())
 		switch {
 		case err == nil:
 		case c.isEvicted():
@@ -108,7 +111,8 @@ func (c *claim) read(r *http.Request, w http.ResponseWriter, l boundedjson.Limit
 // buffered is a body in memory.
 type buffered struct {
 	pieces [][]byte
-	length int64
+	// length and values are its bytes, and its items and fields.
+	length, values int64
 }
 
 // Read implements io.Reader. It frees the pieces that were read.

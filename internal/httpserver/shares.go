@@ -41,9 +41,9 @@ type claim struct {
 	// connection interrupts a read or a write.
 	connection *http.ResponseController
 	since      time.Time
-	// buffered are the bytes that are charged for it.
-	buffered int64
-	phase    phase
+	// buffered are the bytes that are charged for it, and weight those that it takes while it is handled.
+	buffered, weight int64
+	phase            phase
 	// next is closed when the request is the next one to be handled.
 	next chan struct{}
 	// evicted is closed when the request has to end.
@@ -150,9 +150,10 @@ func (c *claim) isEvicted() bool {
 	return c.phase == evicted
 }
 
-// wait returns when the request is the next one to be handled.
-func (c *claim) wait(ctx context.Context) error {
+// wait returns when the request is the next one to be handled, which takes a number of bytes.
+func (c *claim) wait(ctx context.Context, weight int64) error {
 	c.shares.mu.Lock()
+	c.weight = weight
 	if c.phase == reading {
 		c.phase = waiting
 	}
@@ -179,13 +180,13 @@ func (s *shares) next() {
 				first = c
 			}
 		}
-		if first == nil || s.handling > 0 && s.handling+first.buffered > s.limits.Handled {
+		if first == nil || s.handling > 0 && s.handling+first.weight > s.limits.Handled {
 			return
 		}
 		s.handled++
 		first.phase, first.share.last = handling, s.handled
-		s.handling += first.buffered
-		first.share.handling += first.buffered
+		s.handling += first.weight
+		first.share.handling += first.weight
 		close(first.next)
 	}
 }
@@ -215,8 +216,8 @@ func (c *claim) handled(answer int64) {
 // release ends the handling of a request.
 func (s *shares) release(c *claim) {
 	if c.phase == handling {
-		s.handling -= c.buffered
-		c.share.handling -= c.buffered
+		s.handling -= c.weight
+		c.share.handling -= c.weight
 	}
 }
 

@@ -34,8 +34,10 @@ import (
 var reviewLimits = httpserver.BodyLimits{
 	JSON:     boundedjson.Limits{Bytes: 8 << 20, Depth: 100, Items: 200_000, Values: 200_000, String: 8 << 20},
 	Buffered: 32 << 20,
-	Handled:  8 << 20,
-	Requests: 256,
+	Handled:  16 << 20,
+	// An empty container takes 250 bytes once it is decoded, and as much again while its list grows.
+	ValueMemory: 512,
+	Requests:    256,
 }
 
 // limits bound the connections. An API server waits up to 30 s for an answer and, with HTTP/2, sends all its requests on a
