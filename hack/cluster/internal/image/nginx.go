@@ -25,7 +25,7 @@ var suites = []string{"bookworm", "trixie", "forky"}
 
 // packages are the packages of an image. They are unpacked, not installed: their installation
 // scripts would set up a service, which a container does not have.
-const packages = "nginx,libnginx-mod-stream,dash,coreutils"
+const packages = "nginx,libnginx-mod-stream,libnginx-mod-http-xslt-filter,dash,coreutils"
 
 // nginxUser is the user ID of nginx in the official image.
 const nginxUser = 101
