@@ -15,9 +15,13 @@
 //     forever, so the old pipe is answered for a while longer.
 //
 // In addition, nginx's own modules that serve files only serve regular files.
+//
+// A process that loads keys also parses other files for the configuration: libxml2 reads every file that a stylesheet of
+// xslt_stylesheet names as an entity, and the page could contain it. So a key begins with a character that XML forbids.
 package keypipe
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -222,7 +226,16 @@ func (p *Pipe) answer(fd int, answered map[int]bool) error {
 	if err != nil {
 		return fmt.Errorf("read the key: %w", err)
 	}
-	return write(fd, content)
+	return write(fd, forbidInXML(content))
+}
+
+// forbidInXML returns PEM that no parser of XML accepts, in any encoding, not even as a part of a document. Readers of PEM skip
+// all lines before the first block. Other formats are returned unchanged: their readers skip nothing.
+func forbidInXML(content []byte) []byte {
+	if !bytes.Contains(content, []byte("-----BEGIN ")) {
+		return content
+	}
+	return append([]byte("\x01\n"), content...)
 }
 
 // identify waits until the pipe has exactly one reader besides those that were answered. It returns

@@ -2,11 +2,16 @@ package keypipe
 
 import (
 	"bytes"
+	"encoding/pem"
+	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +22,11 @@ import (
 	"example.com/nginx-operator/internal/instance/proc"
 )
 
-const key = "-----BEGIN PRIVATE KEY-----\nKEY\n-----END PRIVATE KEY-----\n"
+// stored is a key, and key is what a process reads of it.
+const (
+	stored = "-----BEGIN PRIVATE KEY-----\nS0VZ\n-----END PRIVATE KEY-----\n"
+	key    = "\x01\n" + stored
+)
 
 // started is a set of processes that count as started by this program.
 type started struct{ pids sync.Map }
@@ -29,7 +38,7 @@ func serve(t *testing.T) (path string, mine *started) {
 	t.Helper()
 	mine = &started{}
 	path = filepath.Join(t.TempDir(), "tls.key")
-	pipe, err := (&Readers{Proc: proc.Root, Started: mine.has}).Serve(path, func() ([]byte, error) { return []byte(key), nil })
+	pipe, err := (&Readers{Proc: proc.Root, Started: mine.has}).Serve(path, func() ([]byte, error) { return []byte(stored), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +85,33 @@ func TestOnlyOursRead(t *testing.T) {
 	}
 }
 
+// TestNotInXML: PEM cannot be a part of a document of XML, and is read as before. Other formats are not changed.
+func TestNotInXML(t *testing.T) {
+	const combined = "-----BEGIN CERTIFICATE-----\nQw==\n-----END CERTIFICATE-----\n" + stored
+	for _, text := range []string{stored, combined, "Bag Attributes\n" + stored} {
+		got := forbidInXML([]byte(text))
+		before, _ := pem.Decode([]byte(text))
+		if block, _ := pem.Decode(got); !reflect.DeepEqual(block, before) || !strings.HasSuffix(string(got), text) {
+			t.Errorf("%q is not read as %q", got, text)
+		}
+		if err := xml.Unmarshal(fmt.Appendf(nil, "<page>%s</page>", got), new(string)); err == nil {
+			t.Errorf("%q is accepted in XML", got)
+		}
+	}
+	for _, text := range []string{"", "password\n", "\x30\x82"} {
+		if got := forbidInXML([]byte(text)); string(got) != text {
+			t.Errorf("%q is passed as %q", text, got)
+		}
+	}
+}
+
 // TestDenied: the last key that was not passed to any process is named.
 func TestDenied(t *testing.T) {
 	readers := &Readers{Proc: proc.Root, Started: func(int) bool { return false }}
 	var path string
 	for _, name := range []string{"first.key", "second.key"} {
 		path = filepath.Join(t.TempDir(), name)
-		pipe, err := readers.Serve(path, func() ([]byte, error) { return []byte(key), nil })
+		pipe, err := readers.Serve(path, func() ([]byte, error) { return []byte(stored), nil })
 		if err != nil {
 			t.Fatal(err)
 		}
