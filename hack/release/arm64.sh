@@ -30,6 +30,7 @@ $emulator "$out/nginx-instance" install "$installed"
 expect "$version" "$installed/nginx-instance" version
 HOME=$installed expect "unable to load in-cluster configuration" "$out/nginx-operator" # It gets that far without a cluster.
 
-# The emulation passes neither Landlock, sock_diag nor subreapers on to the kernel, and shows no times of processes.
-unsupported='^(TestHidden|TestThisMachine|TestListeningOfTheKernel|TestListeningWithoutSockDiag|TestOrphans)$'
+# The emulation passes neither Landlock, filters of system calls, sock_diag nor subreapers on to the kernel, and shows no times
+# of processes.
+unsupported='^(TestHidden|TestGuard|TestGuardFails|TestSupportedAnswers|TestThisMachine|TestListeningOfTheKernel|TestListeningWithoutSockDiag|TestOrphans)$'
 go test -exec $emulator -skip="$unsupported" ./internal/instance/...

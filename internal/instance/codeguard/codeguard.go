@@ -37,26 +37,6 @@ const (
 	offsetFlags        = 16 + 3*8
 )
 
-// Supported returns an error if the kernel, or the sandbox of the container, cannot ask process 1.
-func Supported() error {
-	if _, ok := architectures[runtime.GOARCH]; !ok {
-		return errors.New("nginx-instance knows no system calls of " + runtime.GOARCH)
-	}
-	_, err := notificationSizes()
-	return err
-}
-
-// sizes is the kernel's struct seccomp_notif_sizes.
-type sizes struct{ notification, response, data uint16 }
-
-func notificationSizes() (sizes, error) {
-	var s sizes
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_NOTIF_SIZES, 0, uintptr(unsafe.Pointer(&s))); errno != 0 {
-		return sizes{}, fmt.Errorf("the kernel has no notifications of system calls: %w", errno)
-	}
-	return s, nil
-}
-
 // Enter makes the calling thread, and the programs that it executes, ask the process at the other end of a socket, which
 // calls Serve. The thread has to be locked and to execute another program.
 func Enter(socket *os.File) error {
@@ -64,26 +44,35 @@ func Enter(socket *os.File) error {
 	if err != nil {
 		return err
 	}
+	listener, err := listen(filter)
+	if err != nil {
+		return err
+	}
+	if err := unix.Sendmsg(int(socket.Fd()), []byte{0}, unix.UnixRights(listener), nil, 0); err != nil {
+		return fmt.Errorf("pass the notifications of system calls to process 1: %w", err)
+	}
+	return unix.Close(listener)
+}
+
+// listen filters the system calls of the calling thread, and returns the descriptor of their notifications.
+func listen(filter []unix.SockFilter) (int, error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no_new_privs: %w", err)
+		return -1, fmt.Errorf("set no_new_privs: %w", err)
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	listener, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(filter)
 	if errno != 0 {
-		return fmt.Errorf("filter system calls: %w", errno)
+		return -1, fmt.Errorf("filter system calls: %w", errno)
 	}
-	if err := unix.Sendmsg(int(socket.Fd()), []byte{0}, unix.UnixRights(int(listener)), nil, 0); err != nil {
-		return fmt.Errorf("pass the notifications of system calls to process 1: %w", err)
-	}
-	return unix.Close(int(listener))
+	return int(listener), nil
 }
 
 // filter returns the program that decides of which system calls the kernel notifies: mmap of a file, if it is private or
 // executable.
 func filter() ([]unix.SockFilter, error) {
 	architecture := architectures[runtime.GOARCH]
-	program, err := bpf.Assemble([]bpf.Instruction{
+	return assemble([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: offsetArchitecture, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: architecture.audit, SkipTrue: 8},
 		bpf.LoadAbsolute{Off: offsetNumber, Size: 4},
@@ -96,6 +85,10 @@ func filter() ([]unix.SockFilter, error) {
 		bpf.RetConstant{Val: unix.SECCOMP_RET_USER_NOTIF},
 		bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW},
 	})
+}
+
+func assemble(instructions []bpf.Instruction) ([]unix.SockFilter, error) {
+	program, err := bpf.Assemble(instructions)
 	if err != nil {
 		return nil, fmt.Errorf("filter system calls: %w", err)
 	}
@@ -111,11 +104,11 @@ func filter() ([]unix.SockFilter, error) {
 // started.
 func Serve(refused func(path string)) (*os.File, error) {
 	var mounts mountTable
-	return serveWith(mounts.writable, refused)
+	return server{writable: mounts.writable, refused: refused, send: send}.start()
 }
 
-// serveWith serves with the decision of writable about an open file, which it is given as a path in /proc.
-func serveWith(writable func(descriptor string) (name string, found bool), refused func(path string)) (*os.File, error) {
+// start starts the server, and returns the socket for Enter.
+func (s server) start() (*os.File, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("guard what nginx loads: %w", err)
@@ -127,7 +120,7 @@ func serveWith(writable func(descriptor string) (name string, found bool), refus
 			return // The command has reported why, or it has no guard.
 		}
 		defer func() { _ = unix.Close(listener) }()
-		serve(listener, writable, refused)
+		s.serve(listener)
 	}()
 	return theirs, nil
 }

@@ -24,14 +24,14 @@ type mountTable []mount
 // writable returns the name of an open file, and whether it is a regular file that a mount of the container contains which
 // is not read-only. The same folder may be mounted twice, once read-only. A file that is on no mount counts as writable.
 func (t *mountTable) writable(descriptor string) (name string, writable bool) {
-	var info unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, descriptor, 0, unix.STATX_TYPE|unix.STATX_MNT_ID, &info); err != nil {
+	info, err := statMount(descriptor)
+	if err != nil {
 		return "a file that is not open", true
 	}
 	if info.Mode&unix.S_IFMT != unix.S_IFREG {
 		return "", false
 	}
-	name, err := os.Readlink(descriptor)
+	name, err = os.Readlink(descriptor)
 	if err != nil {
 		return "a file that is not open", true
 	}
