@@ -220,20 +220,20 @@ func onNode(clients int, body, path string) func(context.Context, *boundaries) (
 		if err := b.client.Get(ctx, client.ObjectKey{Namespace: process.Account.Namespace, Name: operatorName + "-webhook"}, service); err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithCancel(ctx)
 		send := fmt.Sprintf("(%s) 2>/dev/null | curl --silent --insecure --output /dev/null --max-time 30 --header 'Content-Type: application/json' --upload-file - --request POST https://%s/%s",
 			body, service.Spec.ClusterIP, path)
-		// curl reports a refused request by its exit status, which is what the attack expects.
-		command := fmt.Sprintf("for i in $(seq %d); do (while :; do %s || sleep 0.1; done) & done; wait", clients, send)
-		ended := make(chan struct{})
+		// curl reports a refused request by its exit status, which is what the attack expects. Killing the shell would leave its
+		// children running, so they look whether a file is left.
+		file := "/tmp/" + b.attacker.namespace
+		command := fmt.Sprintf("touch %[1]s; for i in $(seq %[2]d); do (while [ -e %[1]s ]; do %[3]s || sleep 0.1; done) & done; wait", file, clients, send)
+		ended := make(chan error, 1)
 		go func() {
-			defer close(ended)
-			_, _ = b.cluster.on(ctx, "1", command) // It ends when it is killed.
+			_, err := b.cluster.on(context.WithoutCancel(ctx), "1", command)
+			ended <- err
 		}()
-		return func(context.Context) error {
-			cancel()
-			<-ended
-			return nil
+		return func(ctx context.Context) error {
+			_, err := b.cluster.on(ctx, "1", "rm "+file)
+			return errors.Join(err, <-ended)
 		}, nil
 	}
 }
