@@ -3,6 +3,8 @@ package manager
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -19,6 +21,7 @@ import (
 
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/kube/budget"
 	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
@@ -37,7 +40,7 @@ func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options
 	shared := newValuePool()
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&v1alpha2.NginxOperator{}:                   {Transform: shared.Sharing(ctrlcache.TransformStripManagedFields())},
-		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.Sharing(trimPod)},
+		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.Sharing(content.UpTo(maxPod, trimPod))},
 		&appsv1.ReplicaSet{}:                        {Label: naming.OwnedSelector(), Transform: trimReplicaSet},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
@@ -54,7 +57,7 @@ func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options
 		kinds = append(kinds, desired.Kind(application.KindStatefulSet, application.KindStatefulSet))
 	}
 	for _, kind := range kinds {
-		transform := content.OfOwners(trimOwned(kind))
+		transform := content.UpTo(maxOwned, content.OfOwners(trimOwned(kind)))
 		if kind.Name == kindConfigMap {
 			transform = content.WithinBudget(kindConfigMap, trimOwned(kind))
 		}
@@ -70,9 +73,19 @@ func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options
 
 const kindConfigMap = "ConfigMap"
 
+// The most memory that a cached object takes, in bytes. A larger one is cached without its content: the pod counts as one that
+// does not run yet, and the owned object is read from the API server. A usual pod takes 3 KiB of what is cached of it.
+const (
+	maxPod   = 64 << 10
+	maxOwned = 256 << 10
+	// maxKeysAnnotation is the most that is cached of the keys that a cache has had.
+	maxKeysAnnotation = 16 << 10
+)
+
 // newContent returns the bounds of what is cached of the operator's own objects.
 func newContent() *cachedcontent.Content {
-	return cachedcontent.New(budget.New(observe.MaxConfigMapsOfNamespace, observe.MaxConfigMaps),
+	labels := []string{naming.LabelApplication, cachev1alpha1.LabelNginxCache, cachev1alpha1.LabelTier}
+	return cachedcontent.New(budget.New(observe.MaxConfigMapsOfNamespace, observe.MaxConfigMaps), labels,
 		v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind(), cachev1alpha1.GroupVersion.WithKind(cachev1alpha1.Kind).GroupKind())
 }
 
@@ -131,16 +144,23 @@ func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcac
 // trimReference keeps what identifies the version of a ConfigMap, and the label that marks it as
 // the operator's own. Of the one with the purges of a cache, it keeps what the cache controller reads.
 func trimReference(obj any) (any, error) {
-	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		if meta.Labels[cachev1alpha1.LabelNginxCache] != "" {
-			meta.ManagedFields = nil
-			return obj, nil
+	meta, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return obj, nil
+	}
+	all := meta.ObjectMeta
+	meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences, meta.Finalizers = nil, nil, nil, nil, nil
+	if owner := all.Labels[naming.LabelApplication]; owner != "" {
+		meta.Labels = map[string]string{naming.LabelApplication: owner}
+	}
+	ref := metav1.GetControllerOf(&all)
+	if ref != nil && ref.Kind == cachev1alpha1.Kind && meta.Name == cachev1alpha1.PurgesName(ref.Name) {
+		keys := all.Annotations[purge.AnnotationKeys]
+		if len(keys) > maxKeysAnnotation {
+			keys = purge.TooManyKeys
 		}
-		owner := meta.Labels[naming.LabelApplication]
-		meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences = nil, nil, nil, nil
-		if owner != "" {
-			meta.Labels = map[string]string{naming.LabelApplication: owner}
-		}
+		meta.Labels = map[string]string{cachev1alpha1.LabelNginxCache: all.Labels[cachev1alpha1.LabelNginxCache]}
+		meta.Annotations, meta.OwnerReferences = map[string]string{purge.AnnotationKeys: keys}, []metav1.OwnerReference{*ref}
 	}
 	return obj, nil
 }
@@ -179,7 +199,8 @@ func trimPod(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	pod.ManagedFields = nil
+	pod.ManagedFields, pod.Finalizers, pod.OwnerReferences = nil, nil, cachedcontent.Controller(pod)
+	maps.DeleteFunc(pod.Annotations, func(name, _ string) bool { return !strings.HasPrefix(name, naming.Prefix) })
 	var containers []corev1.Container
 	for _, c := range pod.Spec.Containers {
 		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
@@ -210,7 +231,7 @@ func trimReplicaSet(obj any) (any, error) {
 		meta.ObjectMeta = metav1.ObjectMeta{
 			Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
 			CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
-			Labels: map[string]string{naming.LabelApplication: label}, OwnerReferences: meta.OwnerReferences,
+			Labels: map[string]string{naming.LabelApplication: label}, OwnerReferences: cachedcontent.Controller(meta),
 		}
 	}
 	return obj, nil
@@ -222,7 +243,7 @@ func trimAutoscaler(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	hpa.ManagedFields, hpa.Annotations = nil, nil
+	hpa.ManagedFields, hpa.Annotations, hpa.Labels, hpa.OwnerReferences, hpa.Finalizers = nil, nil, nil, nil, nil
 	hpa.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: hpa.Spec.ScaleTargetRef}
 	hpa.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
 	return hpa, nil

@@ -10,6 +10,9 @@ import (
 // AnnotationKeys of the ConfigMap has the Keys of the cache, as JSON.
 const AnnotationKeys = "cache.operator.example.com/keys"
 
+// TooManyKeys stands for an annotation that is too long to be kept. It cannot be read.
+const TooManyKeys = "too many"
+
 // maxKeys bounds the keys that are remembered. With more, a purge of a URL purges everything.
 const maxKeys = 32
 

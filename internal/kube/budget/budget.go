@@ -1,5 +1,9 @@
 // Package budget bounds the memory of what the operator keeps, per namespace and in total, so that no namespace uses up what
 // all share.
+//
+// A namespace may have more only while it has less than a share of what is free. The share gives the first namespace its
+// maximum, and there is always room for another one: this is the dynamic threshold of Choudhury and Hahne for shared buffers
+// (IEEE/ACM Transactions on Networking 6(2), 1998).
 package budget
 
 import (
@@ -40,9 +44,20 @@ func New(perNamespace, total int64) *Budget {
 // PerNamespace returns the maximum of a namespace, in bytes.
 func (b *Budget) PerNamespace() int64 { return b.perNamespace }
 
-// Keep reports whether an item of a size may be kept. It replaces the size that the item had before. When the total is used up,
-// a namespace may still keep its fair share: the total divided by the number of namespaces.
-func (b *Budget) Keep(namespace string, item Item, size int64) bool {
+// Excess is why an item is not kept.
+type Excess string
+
+// The reasons. Their zero value says that an item is kept.
+const (
+	// OfNamespace: its namespace has its maximum.
+	OfNamespace Excess = "OfNamespace"
+	// OfAll: other namespaces leave too little.
+	OfAll Excess = "OfAll"
+)
+
+// Keep keeps an item of a size, or says why not. It replaces the size that the item had before. An item that does not grow is
+// kept.
+func (b *Budget) Keep(namespace string, item Item, size int64) Excess {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.namespaces[namespace]
@@ -50,15 +65,27 @@ func (b *Budget) Keep(namespace string, item Item, size int64) bool {
 		a = &account{items: map[Item]int64{}, refused: map[Item]bool{}}
 		b.namespaces[namespace] = a
 	}
+	before := a.items[item]
 	b.remove(a, item)
-	next := a.used + size
-	if next > b.perNamespace || b.used+size > b.total && next > b.total/int64(len(b.namespaces)) {
+	if excess := b.excess(a, size); excess != "" && size > before {
 		a.refused[item] = true
-		return false
+		return excess
 	}
 	a.items[item] = size
-	a.used, b.used = next, b.used+size
-	return true
+	a.used, b.used = a.used+size, b.used+size
+	return ""
+}
+
+// excess says why a namespace may not have another item of a size; empty: it may.
+func (b *Budget) excess(a *account, size int64) Excess {
+	next, free := a.used+size, b.total-b.used-size
+	switch {
+	case next > b.perNamespace:
+		return OfNamespace
+	case next*(b.total-b.perNamespace) > free*b.perNamespace:
+		return OfAll
+	}
+	return ""
 }
 
 // Release forgets an item.

@@ -14,13 +14,13 @@ func item(n int) Item { return Item{"ConfigMap", types.UID(fmt.Sprint(n))} }
 func TestBudget(t *testing.T) {
 	b := New(100, 1000)
 	keepFour(t, b)
-	if !b.Keep("shop", item(1), 100) || b.Refused("shop") != 0 || b.Refused("greedy") != 2 || b.Used() != 200 {
+	if b.Keep("shop", item(1), 80) != "" || b.Refused("shop") != 0 || b.Refused("greedy") != 2 || b.Used() != 180 {
 		t.Errorf("%d and %d items are refused, %d bytes are used", b.Refused("shop"), b.Refused("greedy"), b.Used())
 	}
-	if !b.Keep("greedy", item(0), 10) || !b.Keep("greedy", item(2), 40) || b.Refused("greedy") != 1 {
+	if b.Keep("greedy", item(0), 10) != "" || b.Keep("greedy", item(2), 20) != "" || b.Refused("greedy") != 1 {
 		t.Error("an item that has become smaller makes no room")
 	}
-	if b.Keep("greedy", item(0), 1000) || b.Used() != 190 || b.Refused("greedy") != 2 {
+	if b.Keep("greedy", item(0), 1000) != OfNamespace || b.Used() != 150 || b.Refused("greedy") != 2 {
 		t.Errorf("an item that has become too large is kept: %d bytes are used", b.Used())
 	}
 	releaseFour(t, b)
@@ -29,9 +29,9 @@ func TestBudget(t *testing.T) {
 // keepFour has the greedy namespace keep four items, of which its budget has room for two.
 func keepFour(t *testing.T, b *Budget) {
 	t.Helper()
-	for n, want := range []bool{true, true, false, false} {
+	for n, want := range []Excess{"", "", OfNamespace, OfNamespace} {
 		if got := b.Keep("greedy", item(n), 50); got != want {
-			t.Errorf("item %d is kept: %t", n, got)
+			t.Errorf("item %d: %q, want %q", n, got, want)
 		}
 	}
 }
@@ -44,24 +44,33 @@ func releaseFour(t *testing.T, b *Budget) {
 	}
 	b.Release("greedy", item(9))
 	b.Release("unknown", item(9))
-	if b.Used() != 100 || b.Refused("greedy") != 0 || len(b.namespaces) != 1 {
+	if b.Used() != 80 || b.Refused("greedy") != 0 || len(b.namespaces) != 1 {
 		t.Errorf("%d bytes of %d namespaces are used", b.Used(), len(b.namespaces))
 	}
 }
 
-// TestFairShare: when many namespaces together use up the total, a small one still keeps its share.
+// TestFairShare: however many namespaces take all that they get, the total is not exceeded, and there is room for another one.
 func TestFairShare(t *testing.T) {
-	b := New(100, 1000)
-	for n := range 10 {
-		if !b.Keep(fmt.Sprint("greedy-", n), item(n), 100) {
-			t.Fatalf("namespace %d has nothing", n)
+	const many = 20
+	b := New(1<<20, 4<<20)
+	for n := range many {
+		for i := range 2000 {
+			if got := b.Keep(fmt.Sprint("greedy-", n), item(i), 1000); got == OfNamespace && n > 0 {
+				t.Fatalf("namespace %d has as much as the first", n)
+			}
 		}
 	}
-	if b.Keep("greedy-10", item(10), 100) {
-		t.Error("the total does not count")
+	if b.Keep("small", item(1), 1000) != "" {
+		t.Error("there is no room for a small namespace")
 	}
-	if !b.Keep("small", item(11), 80) || b.Keep("small", item(12), 20) {
-		t.Error("a namespace has another share than a twelfth of the total")
+	if got := b.Keep("small", item(2), 900_000); got != OfAll {
+		t.Errorf("a small namespace that grows: %q", got)
+	}
+	if b.Used() > b.total {
+		t.Errorf("%d bytes are used", b.Used())
+	}
+	if b.Keep("greedy-0", item(0), 900) != "" || b.Keep("greedy-0", item(0), 900) != "" {
+		t.Error("an item that does not grow is dropped")
 	}
 }
 
@@ -85,7 +94,7 @@ func TestAccounting(t *testing.T) {
 				t.Fatalf("namespace %s uses %d bytes, counted as %d", name, sum, a.used)
 			}
 		}
-		if all != b.used || all > 2*b.total {
+		if all != b.used || all > b.total {
 			t.Fatalf("%d bytes are used, counted as %d", all, b.used)
 		}
 	}

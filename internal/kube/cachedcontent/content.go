@@ -13,20 +13,25 @@ import (
 	"example.com/nginx-operator/internal/kube/budget"
 )
 
-// annotationNotCached marks an object whose content is not in the cache. It is in the cache only.
+// annotationNotCached says of an object why its content is not in the cache. It is in the cache only.
 const annotationNotCached = "operator.example.com/not-cached"
+
+// TooLarge: the object alone is too large.
+const TooLarge budget.Excess = "TooLarge"
 
 // Content bounds the content of cached objects. Anyone in a namespace can create objects that a cache selects by their labels,
 // and can give them any owner. So objects of other owners are cached without their content, and a namespace has a budget for
 // the rest. It is safe for concurrent use.
 type Content struct {
 	owners map[schema.GroupKind]bool
+	labels []string
 	budget *budget.Budget
 }
 
-// New returns the bounds for objects whose controllers are of some kinds.
-func New(b *budget.Budget, owners ...schema.GroupKind) *Content {
-	c := &Content{owners: map[schema.GroupKind]bool{}, budget: b}
+// New returns the bounds for objects whose controllers are of some kinds. labels are those that an object keeps without its
+// content.
+func New(b *budget.Budget, labels []string, owners ...schema.GroupKind) *Content {
+	c := &Content{owners: map[schema.GroupKind]bool{}, labels: labels, budget: b}
 	for _, owner := range owners {
 		c.owners[owner] = true
 	}
@@ -37,9 +42,21 @@ func New(b *budget.Budget, owners ...schema.GroupKind) *Content {
 func (c *Content) OfOwners(transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		if object, ok := obj.(client.Object); ok && !c.owned(object) {
-			return bare(object, false), nil
+			return c.bare(object, ""), nil
 		}
 		return transform(obj)
+	}
+}
+
+// UpTo returns a transformation like another one, which also removes the content of an object that takes more than a number of
+// bytes then. Whoever reads such an object reads it from the API server, if IsCached is false.
+func (c *Content) UpTo(bytes int, transform toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		obj, err := transform(obj)
+		if object, ok := obj.(client.Object); ok && err == nil && boundedjson.Size(obj) > bytes {
+			return c.bare(object, TooLarge), nil
+		}
+		return obj, err
 	}
 }
 
@@ -55,16 +72,19 @@ func (c *Content) WithinBudget(kind string, transform toolscache.TransformFunc) 
 		switch {
 		case !c.owned(object):
 			c.budget.Release(object.GetNamespace(), item)
-			return bare(object, false), nil
+			return c.bare(object, ""), nil
 		case !IsCached(object):
 			// client-go can transform an object again.
-			return bare(object, true), nil
+			return c.bare(object, NotCached(object)), nil
 		}
 		obj, err := transform(obj)
-		if err != nil || c.budget.Keep(object.GetNamespace(), item, int64(boundedjson.Size(obj))) {
+		if err != nil {
 			return obj, err
 		}
-		return bare(object, true), nil
+		if excess := c.budget.Keep(object.GetNamespace(), item, int64(boundedjson.Size(obj))); excess != "" {
+			return c.bare(object, excess), nil
+		}
+		return obj, nil
 	}
 }
 
@@ -86,6 +106,17 @@ func IsCached(object metav1.Object) bool {
 	return !marked
 }
 
+// NotCached returns why a cached object does not have its content; empty: it has. A user can mark an object as well.
+func NotCached(object metav1.Object) budget.Excess {
+	switch why := budget.Excess(object.GetAnnotations()[annotationNotCached]); {
+	case IsCached(object):
+		return ""
+	case why == budget.OfNamespace, why == budget.OfAll:
+		return why
+	}
+	return TooLarge
+}
+
 func (c *Content) owned(object metav1.Object) bool {
 	ref := metav1.GetControllerOf(object)
 	if ref == nil {
@@ -95,8 +126,8 @@ func (c *Content) owned(object metav1.Object) bool {
 	return err == nil && c.owners[version.WithKind(ref.Kind).GroupKind()]
 }
 
-// bare returns an object with what identifies it, its labels and its owners.
-func bare(object client.Object, marked bool) client.Object {
+// bare returns an object with what identifies it, and its controller. Kubernetes bounds neither all labels nor all owners.
+func (c *Content) bare(object client.Object, excess budget.Excess) client.Object {
 	fresh, ok := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(object).Elem()))
 	if !ok {
 		return object
@@ -109,10 +140,31 @@ func bare(object client.Object, marked bool) client.Object {
 	fresh.SetGeneration(object.GetGeneration())
 	fresh.SetCreationTimestamp(object.GetCreationTimestamp())
 	fresh.SetDeletionTimestamp(object.GetDeletionTimestamp())
-	fresh.SetLabels(object.GetLabels())
-	fresh.SetOwnerReferences(object.GetOwnerReferences())
-	if marked {
-		fresh.SetAnnotations(map[string]string{annotationNotCached: ""})
+	fresh.SetLabels(c.kept(object.GetLabels()))
+	fresh.SetOwnerReferences(Controller(object))
+	if excess != "" {
+		fresh.SetAnnotations(map[string]string{annotationNotCached: string(excess)})
 	}
 	return fresh
+}
+
+// kept returns the labels that are kept; nil: there are none.
+func (c *Content) kept(all map[string]string) (labels map[string]string) {
+	for _, name := range c.labels {
+		if value, ok := all[name]; ok {
+			if labels == nil {
+				labels = map[string]string{}
+			}
+			labels[name] = value
+		}
+	}
+	return labels
+}
+
+// Controller returns the reference of an object to its controller, and no other; nil: it has none.
+func Controller(object metav1.Object) []metav1.OwnerReference {
+	if ref := metav1.GetControllerOf(object); ref != nil {
+		return []metav1.OwnerReference{*ref}
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func web(apiVersion, kind string) metav1.OwnerReference {
 }
 
 func newContent(perNamespace, total int64) *Content {
-	return New(budget.New(perNamespace, total), schema.GroupKind{Group: "example.com", Kind: "Web"})
+	return New(budget.New(perNamespace, total), []string{"app"}, schema.GroupKind{Group: "example.com", Kind: "Web"})
 }
 
 func transformed(t *testing.T, transform toolscache.TransformFunc, cm *corev1.ConfigMap) *corev1.ConfigMap {
@@ -67,7 +67,7 @@ func TestContentOfOthers(t *testing.T) {
 			got := transformed(t, transform, labelled("shop", 1, tt.owners...))
 			want := labelled("shop", 1, tt.owners...)
 			if !tt.kept {
-				want.Data, want.Annotations = nil, nil
+				want.Data, want.Annotations, want.OwnerReferences = nil, nil, Controller(want)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", name, diff)
@@ -120,5 +120,32 @@ func TestContentBudget(t *testing.T) {
 	deleted.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "greedy/cm-1", Obj: labelled("greedy", 1, owner)})
 	if !IsCached(transformed(t, transform, labelled("greedy", 400, owner))) {
 		t.Error("what was deleted makes no room")
+	}
+}
+
+// TestMetadataOfOthers: without its content, an object takes no memory for labels, annotations and owners without number.
+func TestMetadataOfOthers(t *testing.T) {
+	c := newContent(10*megabyte, 100*megabyte)
+	large := labelled("shop", 1, web("example.org/v1", "Web"))
+	for n := range 10_000 {
+		large.Labels[fmt.Sprint("label-", n)], large.Annotations[fmt.Sprint("annotation-", n)] = "x", "x"
+		large.OwnerReferences = append(large.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: fmt.Sprint(n)})
+	}
+	strip := ctrlcache.TransformStripManagedFields()
+	for name, transform := range map[string]toolscache.TransformFunc{
+		"of owners": c.OfOwners(strip), "within a budget": c.WithinBudget("ConfigMap", strip), "up to a size": c.UpTo(4<<10, strip),
+	} {
+		got := transformed(t, transform, large.DeepCopy())
+		if size := boundedjson.Size(got); size > 2<<10 {
+			t.Errorf("%s: it takes %d bytes", name, size)
+		}
+		if got.Labels["app"] != "web" || got.UID != large.UID || !metav1.IsControlledBy(got, &metav1.ObjectMeta{UID: "web"}) {
+			t.Errorf("%s: it is %+v", name, got.ObjectMeta)
+		}
+	}
+	small := labelled("shop", 2)
+	small.Data = nil
+	if got := transformed(t, c.UpTo(4<<10, strip), small); !IsCached(got) || got.Annotations == nil {
+		t.Errorf("an object within the size is %+v", got.ObjectMeta)
 	}
 }

@@ -27,7 +27,7 @@ func TestNotCached(t *testing.T) {
 		Namespace: "shop", Name: naming.ConfigMap("web"), UID: "cm", OwnerReferences: controlledBy(v1alpha2.GroupVersion.String(), v1alpha2.Kind, "web", "own"),
 	}, Data: map[string]string{"site.conf": "server {}"}}
 	// Nothing fits into this budget.
-	content := cachedcontent.New(budget.New(0, 0), v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind())
+	content := cachedcontent.New(budget.New(0, 0), nil, v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind())
 	bare, err := content.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields())(whole.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
@@ -38,11 +38,11 @@ func TestNotCached(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cache, live client.Reader
 		found       bool
-		notCached   []string
+		notCached   map[budget.Excess][]string
 	}{
 		"cached":         {reader(whole.DeepCopy()), reader(), true, nil},
-		"not cached":     {reader(bare.(client.Object)), reader(whole.DeepCopy()), true, []string{"ConfigMap " + whole.Name}},
-		"gone meanwhile": {reader(bare.(client.Object).DeepCopyObject().(client.Object)), reader(), false, []string{"ConfigMap " + whole.Name}},
+		"not cached":     {reader(bare.(client.Object)), reader(whole.DeepCopy()), true, map[budget.Excess][]string{budget.OfNamespace: {"ConfigMap " + whole.Name}}},
+		"gone meanwhile": {reader(bare.(client.Object).DeepCopyObject().(client.Object)), reader(), false, map[budget.Excess][]string{budget.OfNamespace: {"ConfigMap " + whole.Name}}},
 	} {
 		state := State{Owned: map[owned.Key]owned.Object{}}
 		if err := New(tt.cache, nil, tt.live, nil, []owned.Kind{kind}).owned(t.Context(), app, &state); err != nil {

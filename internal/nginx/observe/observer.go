@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/kube/budget"
 	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/application"
@@ -74,8 +75,12 @@ func (o *Observer) owned(ctx context.Context, app *application.Application, stat
 			continue
 		}
 		if err == nil && !cachedcontent.IsCached(obj) && metav1.IsControlledBy(obj, app) {
+			if state.NotCached == nil {
+				state.NotCached = map[budget.Excess][]string{}
+			}
+			why := cachedcontent.NotCached(obj)
+			state.NotCached[why] = append(state.NotCached[why], kind.Name+" "+key.Name)
 			obj = kind.New()
-			state.NotCached = append(state.NotCached, kind.Name+" "+key.Name)
 			err = o.live.Get(ctx, key, obj)
 			if apierrors.IsNotFound(err) {
 				continue

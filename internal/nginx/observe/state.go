@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/budget"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -22,9 +23,9 @@ import (
 type State struct {
 	// Owned are the live objects of the derived names. Missing objects are not in it.
 	Owned map[owned.Key]owned.Object
-	// NotCached are the kinds and names of objects whose content the caches do not have, because the namespace has too much of
-	// it. They are read from the API server.
-	NotCached []string
+	// NotCached are the kinds and names of objects whose content the caches do not have, by the reason. They are read from the
+	// API server.
+	NotCached map[budget.Excess][]string
 	// Unavailable are the optional kinds, by name, that the cluster lacks or that have not been read yet. Their objects are
 	// not in Owned.
 	Unavailable map[string]owned.Availability
@@ -75,6 +76,8 @@ const (
 	AnswerTooLarge OrderFailure = "AnswerTooLarge"
 	// AnswersTooLarge: the answers of all pods of the namespace take more than their part of the operator's memory.
 	AnswersTooLarge OrderFailure = "AnswersTooLarge"
+	// AnswersOfAllTooLarge: those of other namespaces leave too little of it.
+	AnswersOfAllTooLarge OrderFailure = "AnswersOfAllTooLarge"
 )
 
 // refused reports whether the pod answered that it does not accept the order.

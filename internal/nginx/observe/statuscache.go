@@ -208,12 +208,16 @@ func (i *instances) put(ctx context.Context, podIP string, most int) (found *ins
 // keep returns what is kept of an answer; nil if it is too large, with the reason.
 func (i *instances) keep(key types.NamespacedName, uid types.UID, found *instanceapi.Status) (kept *instanceapi.Status, why OrderFailure) {
 	kept = used(found)
-	switch size := boundedjson.Size(*kept); {
-	case size > MaxAnswerOfPod:
+	size := boundedjson.Size(*kept)
+	if size > MaxAnswerOfPod {
 		i.budget.Release(key.Namespace, budget.Item{UID: uid})
 		return nil, AnswerTooLarge
-	case !i.budget.Keep(key.Namespace, budget.Item{UID: uid}, int64(size)):
+	}
+	switch i.budget.Keep(key.Namespace, budget.Item{UID: uid}, int64(size)) {
+	case budget.OfNamespace:
 		return nil, AnswersTooLarge
+	case budget.OfAll:
+		return nil, AnswersOfAllTooLarge
 	}
 	return kept, ""
 }

@@ -2,8 +2,11 @@ package status
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"example.com/nginx-operator/internal/kube/budget"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 )
@@ -24,11 +27,19 @@ func (v *view) foreignPods() string {
 
 // notCached says why the operator is slower than usual; empty if it is not.
 func (v *view) notCached() string {
-	if len(v.in.State.NotCached) == 0 {
-		return ""
+	var text strings.Builder
+	for _, why := range slices.Sorted(maps.Keys(v.in.State.NotCached)) {
+		because := "it is too large for the operator's cache"
+		switch why {
+		case budget.OfNamespace:
+			because = fmt.Sprintf("the ConfigMaps with the label %s in namespace %s take more than their share of the operator's cache (%d MiB): delete those that no application needs",
+				naming.LabelApplication, v.in.Nginx.Namespace, observe.MaxConfigMapsOfNamespace>>20)
+		case budget.OfAll:
+			because = fmt.Sprintf("the ConfigMaps of all applications fill the operator's cache (%d MiB): run one operator for each part of the namespaces (--namespaces)", observe.MaxConfigMaps>>20)
+		}
+		fmt.Fprintf(&text, "; the operator reads %s from the API server each time, because %s", strings.Join(v.in.State.NotCached[why], " and "), because)
 	}
-	return fmt.Sprintf("; the operator reads %s from the API server each time, because the ConfigMaps with the label %s in namespace %s take more than their share of its cache (%d MiB): delete those that no application needs",
-		strings.Join(v.in.State.NotCached, " and "), naming.LabelApplication, v.in.Nginx.Namespace, observe.MaxConfigMapsOfNamespace>>20)
+	return text.String()
 }
 
 // podNames names pods, and only the first of many.

@@ -369,6 +369,8 @@ func TestConditions(t *testing.T) {
 			"The instance manager of pod web-1 answers on port 9113 with more than the operator reads of a pod: check what listens on the port in pod web-1"},
 		{"the pods of a namespace answer with too much", takesNoOrders(observe.AnswersTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
 			"The operator does not keep the status of pod web-1, because the pods of namespace "},
+		{"the pods of all namespaces answer with too much", takesNoOrders(observe.AnswersOfAllTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The operator does not keep the status of pod web-1, because the pods of all namespaces together report more than its memory for them (64 MiB)"},
 		{"one pod is silent, and another one answers no orders", func(in *Input) {
 			takesNoOrders(observe.OrderUnanswered, "web-2")(in)
 			in.Selection.Rollout.Unreachable = []string{"web-1", "web-2"}

@@ -45,8 +45,11 @@ func (v *view) orderFailure(why observe.OrderFailure, pods []string) string {
 	case observe.AnswerTooLarge:
 		return fmt.Sprintf("%s %s on port %d with more than the operator reads of a pod: check what listens on the port in %s", managers, verb("answers", "answer"), instanceapi.Port, names)
 	case observe.AnswersTooLarge:
-		return fmt.Sprintf("the operator does not keep the status of %s, because the pods of namespace %s report more than fits into its share of the memory (%d MiB): run fewer pods in the namespace",
+		return fmt.Sprintf("the operator does not keep the status of %s, because the pods of namespace %s together report more than the namespace's share of memory (%d MiB): run fewer pods in the namespace",
 			names, v.in.Nginx.Namespace, observe.MaxAnswersOfNamespace>>20)
+	case observe.AnswersOfAllTooLarge:
+		return fmt.Sprintf("the operator does not keep the status of %s, because the pods of all namespaces together report more than its memory for them (%d MiB): run one operator for each part of the namespaces (--namespaces)",
+			names, observe.MaxAnswers>>20)
 	case observe.OrderFailure(instanceapi.UnknownKey), observe.OrderFailure(instanceapi.BadSignature), observe.OrderFailure(instanceapi.Foreign):
 		return fmt.Sprintf("%s %s orders (%s) until the kubelet delivers the current ConfigMap %s, which can take two minutes; if it takes longer, delete %s",
 			managers, verb("refuses", "refuse"), why, naming.ConfigMapNext(v.in.Nginx.Name), names)
