@@ -40,7 +40,7 @@ func Bodies(next http.Handler, l BodyLimits) http.Handler {
 
 func (s *shares) bodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		claim := s.enter(remotePeer(r), http.NewResponseController(w))
+		claim := s.enter(Peer(r), http.NewResponseController(w))
 		defer claim.leave()
 		body, err := claim.read(r, w, s.limits.JSON)
 		if err == nil {
@@ -146,8 +146,8 @@ func (a *answer) WriteHeader(code int) { a.code = code }
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
 
-// remotePeer returns the address of the client, without its port.
-func remotePeer(r *http.Request) netip.Addr {
+// Peer returns the address of the client, without its port.
+func Peer(r *http.Request) netip.Addr {
 	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}

@@ -195,7 +195,7 @@ func TestOrderOfClients(t *testing.T) {
 	shares := newShares(roomy)
 	address := servePeers(t, shares.bodies(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		mu.Lock()
-		order = append(order, remotePeer(r).String())
+		order = append(order, Peer(r).String())
 		mu.Unlock()
 		started <- struct{}{}
 		<-goOn

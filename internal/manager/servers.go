@@ -99,6 +99,7 @@ func metricsHandler(mgr ctrl.Manager, options Options) (http.Handler, error) {
 		if handler, err = filter(ctrl.Log.WithName("metrics"), handler); err != nil {
 			return nil, err
 		}
+		handler = limitTokens(handler)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", handler)

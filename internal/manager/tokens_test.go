@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestUnknownTokens: clients without a token that the API server accepts make it answer a bounded number of questions. One with
+// such a token is always answered, and so is a client at another address that has none yet.
+func TestUnknownTokens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		handler := limitTokens(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked++
+			if r.Header.Get("Authorization") != "Bearer good" {
+				http.Error(w, "Authentication failed", http.StatusInternalServerError)
+			}
+		}))
+		scrape := func(address, token string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+			r.RemoteAddr = address
+			r.Header.Set("Authorization", "Bearer "+token)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			return w.Code
+		}
+		if code := scrape("192.0.2.1:1", "good"); code != http.StatusOK {
+			t.Errorf("a good token is answered %d", code)
+		}
+		asked = 0
+		const requests = 1000
+		for i := range requests {
+			scrape("192.0.2.2:1", strconv.Itoa(i))
+		}
+		if asked > tokensBurst || scrape("192.0.2.2:1", "good") != http.StatusOK {
+			t.Errorf("the API server is asked about %d unknown tokens", asked)
+		}
+		time.Sleep(time.Second)
+		if code := scrape("192.0.2.3:1", "another"); code != http.StatusInternalServerError {
+			t.Errorf("a client at another address is answered %d, although the API server was not asked", code)
+		}
+		asked = 0
+		for i := range requests {
+			scrape("192.0.2."+strconv.Itoa(i%200)+":1", strconv.Itoa(i))
+		}
+		if asked > 2*allTokens {
+			t.Errorf("of many addresses, the API server is asked about %d unknown tokens", asked)
+		}
+	})
+}
