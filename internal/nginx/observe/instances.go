@@ -36,8 +36,8 @@ const attempts = 3
 // without the pass, and queue the next one.
 const passWait = 50 * time.Millisecond
 
-// How many queries may be in flight at the same time, for all applications, and half as many for those of one namespace. Pods that are known to be silent have
-// their own share, so that they never delay the others.
+// How many queries may be in flight at the same time, for all applications. Pods that are known to be silent have their own
+// share, so that they never delay the others.
 const (
 	parallelRequests = 256
 	parallelSilent   = 32

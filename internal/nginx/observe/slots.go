@@ -2,68 +2,77 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
-// slots bound the queries in flight: in all, and those of one namespace to half of them, so that one whose pods are slow leaves
-// room for others.
+// slots bound the queries in flight. A namespace gets another one only while it has fewer than are free, so that one whose pods
+// are slow leaves room for others, and several leave room for another one (see package workers).
 type slots struct {
-	all chan struct{}
-
-	mu         sync.Mutex
-	namespaces map[string]*share
-}
-
-// share holds a value for each query of a namespace in flight. users are those that hold or wait for one.
-type share struct {
-	slots chan struct{}
-	users int
+	mu   sync.Mutex
+	free int
+	// used and waiting are the queries of each namespace that have a slot, and that wait for one, the oldest first.
+	used    map[string]int
+	waiting map[string][]chan struct{}
 }
 
 func newSlots(most int) *slots {
-	return &slots{all: make(chan struct{}, most), namespaces: map[string]*share{}}
+	return &slots{free: most, used: map[string]int{}, waiting: map[string][]chan struct{}{}}
 }
 
 // acquire waits for a slot. It reports whether there is one before the context ends; release it then.
 func (s *slots) acquire(ctx context.Context, namespace string) bool {
+	granted := make(chan struct{})
 	s.mu.Lock()
-	own := s.namespaces[namespace]
-	if own == nil {
-		own = &share{slots: make(chan struct{}, cap(s.all)/2)}
-		s.namespaces[namespace] = own
-	}
-	own.users++
+	s.waiting[namespace] = append(s.waiting[namespace], granted)
+	s.grant()
 	s.mu.Unlock()
 	select {
-	case own.slots <- struct{}{}:
-	case <-ctx.Done():
-		s.leave(namespace, own)
-		return false
-	}
-	select {
-	case s.all <- struct{}{}:
+	case <-granted:
 		return true
 	case <-ctx.Done():
-		<-own.slots
-		s.leave(namespace, own)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.waiting[namespace], granted); i >= 0 {
+		s.setWaiting(namespace, slices.Delete(s.waiting[namespace], i, i+1))
 		return false
 	}
+	return true
 }
 
 // release ends the use of a slot.
 func (s *slots) release(namespace string) {
-	<-s.all
-	s.mu.Lock()
-	own := s.namespaces[namespace]
-	s.mu.Unlock()
-	<-own.slots
-	s.leave(namespace, own)
-}
-
-func (s *slots) leave(namespace string, own *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if own.users--; own.users == 0 {
-		delete(s.namespaces, namespace)
+	s.free++
+	if s.used[namespace]--; s.used[namespace] == 0 {
+		delete(s.used, namespace)
+	}
+	s.grant()
+}
+
+// grant gives the free slots to queries that wait, first to those of the namespaces with the fewest.
+func (s *slots) grant() {
+	for s.free > 0 {
+		best, found := "", false
+		for namespace := range s.waiting {
+			if s.used[namespace] < s.free && (!found || s.used[namespace] < s.used[best]) {
+				best, found = namespace, true
+			}
+		}
+		if !found {
+			return
+		}
+		s.free--
+		s.used[best]++
+		close(s.waiting[best][0])
+		s.setWaiting(best, s.waiting[best][1:])
+	}
+}
+
+func (s *slots) setWaiting(namespace string, waiting []chan struct{}) {
+	if s.waiting[namespace] = waiting; len(waiting) == 0 {
+		delete(s.waiting, namespace)
 	}
 }

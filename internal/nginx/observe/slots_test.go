@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestSlots: a namespace has at most half of the slots, and others get theirs at once. Nothing is left at the end.
+// TestSlots: a namespace has at most half of the slots, two at most three quarters, and another one gets its own at once. What
+// waits gets a slot that is released, and nothing is left at the end.
 func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 8
@@ -23,18 +24,29 @@ func TestSlots(t *testing.T) {
 			}
 		}
 		try("slow", most)
-		try("shop", 1)
-		try("bank", most)
-		if acquired["slow"] != most/2 || acquired["shop"] != 1 || acquired["bank"] != most/2-1 {
+		try("stuck", most)
+		try("shop", most)
+		if acquired["slow"] != most/2 || acquired["stuck"] != most/4 || acquired["shop"] != 1 {
 			t.Errorf("the namespaces have %v slots", acquired)
 		}
+		waiting := make(chan bool, 1)
+		go func() { waiting <- s.acquire(t.Context(), "slow") }()
+		synctest.Wait()
+		s.release("shop")
+		s.release("slow")
+		s.release("slow")
+		if !<-waiting {
+			t.Error("what waits gets no slot")
+		}
+		acquired["shop"]--
+		acquired["slow"]--
 		for namespace, n := range acquired {
 			for range n {
 				s.release(namespace)
 			}
 		}
-		if len(s.namespaces) != 0 || len(s.all) != 0 {
-			t.Errorf("%d namespaces and %d slots are left", len(s.namespaces), len(s.all))
+		if len(s.used) != 0 || len(s.waiting) != 0 || s.free != most {
+			t.Errorf("%v have slots, %v wait, %d are free", s.used, s.waiting, s.free)
 		}
 	})
 }

@@ -127,8 +127,12 @@ func (o *orders) encode(namespace string, contents instanceapi.Contents) (*order
 	if len(contents) == 0 {
 		return &orderBody{}, nil
 	}
+	// Encoding takes time, and each pass would try again.
+	if o.namespaces[namespace].bytes >= namespaceFactor*(maxOrderBytes-o.all.bytes) {
+		return nil, errTooManyOrders
+	}
 	encoded, err := instanceapi.EncodeContents(contents)
-	if err == nil && (o.all.bytes+len(encoded) > maxOrderBytes || o.namespaces[namespace].bytes >= namespaceFactor*(maxOrderBytes-o.all.bytes)) {
+	if err == nil && o.all.bytes+len(encoded) > maxOrderBytes {
 		err = errTooManyOrders
 	}
 	return &orderBody{bytes: encoded}, err
