@@ -15,7 +15,7 @@ const logName = "nginx_operator"
 // their own. In the pod of a cache, another field has what the cache says of the request. A configuration that an earlier
 // release of the operator wrote says nothing.
 func (f *findings) logFormat(s Settings) string {
-	fields := `$status\t$request_method\t$request_time\t$bytes_sent\t$request_length\t$server_name\t$upstream_response_time\t` + s.Revision
+	fields := `$status\t$request_method\t$request_time\t$bytes_sent\t$request_length\t$server_name\t$upstream_response_time\t$remote_addr\t` + s.Revision
 	if s.CacheMetrics && slices.ContainsFunc(f.httpLevel["map"], definesCacheLog) {
 		fields += `\t` + instanceapi.VariableCacheLog
 	}

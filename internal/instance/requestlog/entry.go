@@ -20,6 +20,8 @@ type Entry struct {
 	UpstreamSeconds float64
 	// Upstream reports whether an upstream server was used.
 	Upstream bool
+	// Inner reports whether the client is in the pod, such as nginx itself.
+	Inner bool
 	// Revision is the configuration of the worker that answered. It is a slice of the line, too.
 	Revision []byte
 	// Cache is what a cache says of the request.
@@ -27,8 +29,8 @@ type Entry struct {
 }
 
 // fields is the number of fields in a line: status, method, seconds, sent, received, server name,
-// upstream seconds, revision. A cache adds another one.
-const fields = 8
+// upstream seconds, address of the client, revision. A cache adds another one.
+const fields = 9
 
 var (
 	errFields = errors.New("the line has the wrong number of fields")
@@ -66,9 +68,14 @@ func parse(line []byte, e *Entry) error {
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return errNumber
 	}
-	*e = Entry{Status: status, Method: field[1], Server: field[5], Seconds: seconds, Sent: sent, Received: received, Revision: field[7]}
+	*e = Entry{Status: status, Method: field[1], Server: field[5], Seconds: seconds, Sent: sent, Received: received, Inner: inner(field[7]), Revision: field[8]}
 	e.UpstreamSeconds, e.Upstream = upstream(field[6])
 	return nil
+}
+
+// inner reports whether an address is a loopback address or a Unix socket, which only the containers of a pod share.
+func inner(address []byte) bool {
+	return bytes.HasPrefix(address, []byte("127.")) || string(address) == "::1" || string(address) == "unix:"
 }
 
 // upstream sums up the times of all attempts, as in "0.010, 0.020 : 0.5". "-" stands for an attempt

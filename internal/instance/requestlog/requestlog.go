@@ -159,7 +159,7 @@ func (l *Log) count(line []byte, entry *Entry) {
 	if !l.metrics.observe(entry) {
 		return
 	}
-	l.recent.Count(entry.Revision, entry.Status, entry.Seconds)
+	l.recent.Count(entry.Revision, window.Answer{Status: entry.Status, Seconds: entry.Seconds, Inner: entry.Inner})
 }
 
 // punchHole frees the memory of what has been read. The size of the file stays, because nginx appends

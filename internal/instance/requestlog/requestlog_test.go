@@ -23,7 +23,7 @@ import (
 
 // line returns a line of a worker with the configuration 0123456789abcdef.
 func line(fields ...string) []byte {
-	return []byte(strings.Join(fields, "\t") + "\t0123456789abcdef")
+	return []byte(strings.Join(fields, "\t") + "\t192.0.2.1\t0123456789abcdef")
 }
 
 func TestParse(t *testing.T) {

@@ -78,8 +78,8 @@ func sources(t *testing.T, serving string) Sources {
 	start := time.Now()
 	recent := window.NewRing(func() time.Time { return start })
 	recent.SetServedRevision("r1")
-	recent.Count([]byte("r1"), 200, .01)
-	recent.Count([]byte("r1"), 502, .01)
+	recent.Count([]byte("r1"), window.Answer{Status: 200, Seconds: .01})
+	recent.Count([]byte("r1"), window.Answer{Status: 502, Seconds: .01})
 	return Sources{
 		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
 		Metrics: registry, Recent: recent,

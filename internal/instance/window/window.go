@@ -1,4 +1,4 @@
-// Package window counts the requests of the last hour by their results, so that the instance can
+// Package window counts the requests of clients of the last hour by their results, so that the instance can
 // report them for any time up to now, and its clients need no memory of their own. It only counts
 // the requests that workers of the served configuration have answered, and starts again with
 // another configuration. Requests of old workers, and earlier ones, would dilute the figures of a
@@ -49,9 +49,15 @@ type Ring struct {
 	start    time.Time
 	slots    [slots]slot
 
+	// recent counts the last requests, and recentInner those of them from the pod itself. These do not count if there are
+	// clients outside of the pod: nginx can pass requests to itself, and old workers pass theirs to new ones. Behind a proxy in
+	// the pod, all or nearly all are from there.
+	recent, recentInner int
 	// first are the answers of the configuration of the last StartComparison, and before are those before it.
 	first, before Tally
-	begun         string
+	// inner is the number of its answers to the pod itself.
+	inner int64
+	begun string
 	// shortWait is the time after which a client of that configuration that gives up counts as one without an answer.
 	shortWait time.Duration
 	// beforeAt is when before was counted, and own are the answers to the instance itself.
@@ -66,7 +72,7 @@ type Tally struct {
 	// GaveUp counts the requests whose clients closed the connection (499) after Tally.ShortWait of the answers before the
 	// load. It is 0 for those before.
 	GaveUp int64
-	// Own counts the requests of the instance itself among Answers. Comparison has subtracted them from Answers.
+	// Own counts the requests of the instance itself, and of others in the pod, which are not in Answers.
 	Own int64
 	// Latency holds the durations of the answers that are not Bad and not in GaveUp. Before a load, it includes those with
 	// 4xx and 499.
@@ -108,12 +114,12 @@ func (r *Ring) StartComparison(revision string) {
 	if t := r.tally(baselineWindow); t.Answers >= minBaselineResponses || now.Sub(r.beforeAt) > 2*baselineWindow {
 		r.before, r.beforeAt = t, now
 	}
-	r.begun, r.first, r.own = revision, Tally{}, Tally{}
+	r.begun, r.first, r.own, r.inner = revision, Tally{}, Tally{}, 0
 	r.shortWait = r.before.Patience(shortest)
 }
 
-// CountOwnRequest records an answer since StartComparison to the instance itself. It is logged like any other, so Comparison
-// subtracts it.
+// CountOwnRequest records an answer since StartComparison to the instance itself. It is logged like any other in the pod, so
+// Comparison subtracts it where these count.
 func (r *Ring) CountOwnRequest(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,6 +135,10 @@ func (r *Ring) Comparison() (first, before Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first = r.first
+	if r.hasClients() {
+		first.Own = r.inner
+		return first, r.before
+	}
 	first.Own = min(r.own.Answers, r.first.Answers)
 	first.Answers -= first.Own
 	first.Bad = min(max(0, r.first.Bad-r.own.Bad), first.Answers)
@@ -185,14 +195,48 @@ func (r *Ring) SetServedRevision(revision string) {
 	clear(r.slots[:])
 }
 
-// Count counts a request that a worker of a configuration has just answered, with its status and
-// duration in seconds. It does not allocate.
-func (r *Ring) Count(revision []byte, status int, seconds float64) {
-	bucket := instanceapi.Bucket(seconds)
+// recentRequests is how many requests decide whether there are clients outside of the pod: at least one in clientShare.
+const (
+	recentRequests = 1000
+	clientShare    = 10
+)
+
+// see counts a request among the recent ones.
+func (r *Ring) see(inner bool) {
+	if r.recent++; inner {
+		r.recentInner++
+	}
+	if r.recent == recentRequests {
+		r.recent, r.recentInner = r.recent/2, r.recentInner/2
+	}
+}
+
+// hasClients reports whether requests come from outside of the pod.
+func (r *Ring) hasClients() bool { return clientShare*(r.recent-r.recentInner) > r.recent }
+
+// Answer is what counts of a request.
+type Answer struct {
+	Status  int
+	Seconds float64
+	// Inner reports whether the client is in the pod.
+	Inner bool
+}
+
+// Count counts a request that a worker of a configuration has just answered. It does not allocate.
+func (r *Ring) Count(revision []byte, a Answer) {
+	status, bucket := a.Status, instanceapi.Bucket(a.Seconds)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.begun != "" && string(revision) == r.begun {
-		r.first.count(status, seconds, bucket, r.shortWait)
+	r.see(a.Inner)
+	isFirst := r.begun != "" && string(revision) == r.begun
+	if a.Inner && r.hasClients() {
+		if isFirst {
+			r.inner++
+		}
+		return
+	}
+	if isFirst {
+		r.first.count(status, a.Seconds, bucket, r.shortWait)
 	}
 	if string(revision) != r.revision {
 		return

@@ -42,7 +42,7 @@ func TestWhatCounts(t *testing.T) {
 	r, c := newRing()
 	c.advance(7 * time.Second)
 	for status, seconds := range map[int]float64{200: .01, 304: .02, 404: .03, 499: .04, 0: .05, 500: 1, 502: 2, 504: 3, 599: 4} {
-		r.Count(served, status, seconds)
+		r.Count(served, Answer{Status: status, Seconds: seconds})
 	}
 	want := instanceapi.RequestWindow{Revision: string(served), Seconds: 7, Requests: 9, Errors: 4}
 	for _, seconds := range []float64{.01, .02, .03, .04, .05} {
@@ -59,7 +59,7 @@ func TestSlots(t *testing.T) {
 	tick := func(seconds int) {
 		for range seconds {
 			c.advance(time.Second / 2)
-			r.Count(served, 200, 0)
+			r.Count(served, Answer{Status: 200, Seconds: 0})
 			c.advance(time.Second / 2)
 		}
 	}
@@ -93,15 +93,15 @@ func TestGaps(t *testing.T) {
 	for _, gap := range []time.Duration{time.Hour + slotTime, 2 * time.Hour, 100 * time.Hour, time.Duration(slots) * slotTime, 5 * time.Duration(slots) * slotTime} {
 		r, c := newRing()
 		for range slots {
-			r.Count(served, 500, 1)
-			r.Count(served, 200, 1)
+			r.Count(served, Answer{Status: 500, Seconds: 1})
+			r.Count(served, Answer{Status: 200, Seconds: 1})
 			c.advance(slotTime)
 		}
 		c.advance(gap)
 		if got := r.Last("", time.Hour); got.Requests != 0 || got.Errors != 0 || got.Latency != (instanceapi.Histogram{}) {
 			t.Errorf("%s later, there are %+v", gap, got)
 		}
-		r.Count(served, 200, 1)
+		r.Count(served, Answer{Status: 200, Seconds: 1})
 		if got := r.Last("", time.Hour); got.Requests != 1 || got.Errors != 0 || got.Latency.Count() != 1 {
 			t.Errorf("%s later, one request counts as %+v", gap, got)
 		}
@@ -126,7 +126,7 @@ func TestAgainstAList(t *testing.T) {
 		at += step
 		c.advance(step)
 		status := 200 + 100*random.IntN(4)
-		r.Count(served, status, random.Float64())
+		r.Count(served, Answer{Status: status, Seconds: random.Float64()})
 		all = append(all, request{at, status})
 		if random.IntN(100) != 0 {
 			continue
@@ -157,14 +157,14 @@ func TestOnlyWhatIsServedCounts(t *testing.T) {
 	old, tried := served, []byte("tried")
 	c.advance(12 * time.Second)
 	for range 100 {
-		r.Count(old, 200, .01)
+		r.Count(old, Answer{Status: 200, Seconds: .01})
 	}
-	r.Count(tried, 500, .01)
+	r.Count(tried, Answer{Status: 500, Seconds: .01})
 	c.advance(time.Second)
 	r.SetServedRevision("new")
 	for range 20 {
-		r.Count([]byte("new"), 503, .01)
-		r.Count(old, 200, .01)
+		r.Count([]byte("new"), Answer{Status: 503, Seconds: .01})
+		r.Count(old, Answer{Status: 200, Seconds: .01})
 	}
 	r.SetServedRevision("new")
 	c.advance(2 * time.Second)
@@ -207,7 +207,7 @@ func TestConcurrency(t *testing.T) {
 	for range writers {
 		writing.Go(func() {
 			for i := range each {
-				r.Count(served, 200+i%2*300, .01)
+				r.Count(served, Answer{Status: 200 + i%2*300, Seconds: .01})
 				if i%100 == 0 {
 					c.advance(time.Second)
 				}
@@ -224,7 +224,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestCosts(t *testing.T) {
 	r, _ := newRing()
-	if n := testing.AllocsPerRun(1000, func() { r.Count(served, 200, .01) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { r.Count(served, Answer{Status: 200, Seconds: .01}) }); n != 0 {
 		t.Errorf("a request costs %v allocations", n)
 	}
 	if size := unsafe.Sizeof(*r); size > 160<<10 {
@@ -237,14 +237,14 @@ func BenchmarkCount(b *testing.B) {
 	r.SetServedRevision(string(served))
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Count(served, 200, .0123)
+		r.Count(served, Answer{Status: 200, Seconds: .0123})
 	}
 }
 
 func BenchmarkLast(b *testing.B) {
 	r, c := newRing()
 	for range slots {
-		r.Count(served, 200, .01)
+		r.Count(served, Answer{Status: 200, Seconds: .01})
 		c.advance(slotTime)
 	}
 	b.ReportAllocs()
@@ -254,19 +254,19 @@ func BenchmarkLast(b *testing.B) {
 }
 
 // TestFirst: the first answers of a configuration are counted apart from the last ones before it,
-// while old workers still answer.
+// while old workers still answer. Behind a proxy in the pod, all requests are from the pod.
 func TestFirst(t *testing.T) {
 	r, c := newRing()
-	r.Count(served, 502, .01)
+	r.Count(served, Answer{Status: 502, Seconds: .01, Inner: true})
 	c.advance(time.Hour / 2)
 	for _, status := range []int{200, 301, 404, 499, 503} {
-		r.Count(served, status, .01)
+		r.Count(served, Answer{Status: status, Seconds: .01, Inner: true})
 	}
 	r.StartComparison("next")
-	r.Count(served, 500, .01)
-	r.Count([]byte("next"), 200, .01)
+	r.Count(served, Answer{Status: 500, Seconds: .01, Inner: true})
+	r.Count([]byte("next"), Answer{Status: 200, Seconds: .01, Inner: true})
 	r.SetServedRevision("next")
-	r.Count([]byte("next"), 403, .01)
+	r.Count([]byte("next"), Answer{Status: 403, Seconds: .01, Inner: true})
 	first, before := r.Comparison()
 	want := Tally{Answers: 2, Bad: 1}
 	want.Latency.Observe(.01, 1)
@@ -283,16 +283,49 @@ func TestFirst(t *testing.T) {
 	}
 }
 
+// TestInnerRequests: requests that nginx passes to itself are no evidence, unless hardly any come from elsewhere, as behind a
+// proxy in the pod.
+func TestInnerRequests(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outer, inner, want int64
+	}{
+		"each is passed on":        {100, 100, 100},
+		"each is passed on thrice": {100, 300, 100},
+		"behind a proxy":           {0, 200, 200},
+		"a stray one":              {1, 2000, 2001},
+	} {
+		r, _ := newRing()
+		for range tt.inner + tt.outer {
+			r.see(tt.outer == 0 || tt.outer == 1)
+		}
+		r.StartComparison("next")
+		r.SetServedRevision("next")
+		for range tt.inner {
+			r.Count([]byte("next"), Answer{Status: 200, Seconds: .01, Inner: true})
+		}
+		for range tt.outer {
+			r.Count([]byte("next"), Answer{Status: 200, Seconds: .01})
+		}
+		first, _ := r.Comparison()
+		if first.Answers != tt.want || r.Last("", time.Minute).Requests != tt.want {
+			t.Errorf("%s: %d answers count, %d in the last minute, want %d", name, first.Answers, r.Last("", time.Minute).Requests, tt.want)
+		}
+		if first.Answers+first.Own < tt.inner && tt.outer > 1 {
+			t.Errorf("%s: %d answers to the pod itself", name, first.Own)
+		}
+	}
+}
+
 // TestRestartedComparison: after a configuration that was rolled back at once, the answers before it are
 // compared.
 func TestRestartedComparison(t *testing.T) {
 	r, c := newRing()
 	for range minBaselineResponses {
-		r.Count(served, 200, .01)
+		r.Count(served, Answer{Status: 200, Seconds: .01})
 	}
 	r.StartComparison("bad")
 	r.SetServedRevision("bad")
-	r.Count([]byte("bad"), 503, .01)
+	r.Count([]byte("bad"), Answer{Status: 503, Seconds: .01})
 	c.advance(time.Second)
 	r.StartComparison("next")
 	if _, before := r.Comparison(); before.Answers != minBaselineResponses || before.Bad != 0 {
@@ -310,10 +343,10 @@ func TestGivenUp(t *testing.T) {
 	} {
 		r, _ := newRing()
 		for range minBaselineResponses {
-			r.Count(served, statusGaveUp, tt.before)
+			r.Count(served, Answer{Status: statusGaveUp, Seconds: tt.before})
 		}
 		r.StartComparison("next")
-		r.Count([]byte("next"), statusGaveUp, tt.after)
+		r.Count([]byte("next"), Answer{Status: statusGaveUp, Seconds: tt.after})
 		if first, _ := r.Comparison(); first.Answers != 1 || first.Bad != 0 || float64(first.GaveUp) != tt.gaveUp || first.Latency.Count() != 1-first.GaveUp {
 			t.Errorf("%s: %+v", name, first)
 		}
