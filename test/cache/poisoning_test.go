@@ -58,7 +58,7 @@ var unkeyed = []string{
 	"Base-Url", "Client-Ip", "Destination", "Fastly-Host", "Forwarded", "Front-End-Https", "Hx-Request", "Max-Forwards", "Next-Router-State-Tree",
 	"Proxy", "Purpose", "Referer", "Rsc", "Surrogate-Capability", "True-Client-Ip", "Turbo-Frame", "X-Accel-Mapping", "X-Arr-Ssl", "X-Base-Url",
 	"X-Cache-Ending", "X-Cache-Locked", "X-Cache-Lookup", "X-Cluster-Client-Ip", "X-Envoy-Internal", "X-Envoy-Original-Path", "X-Forwarded-By",
-	"X-Forwarded-Context", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Path", "X-Forwarded-Port", "X-Forwarded-Prefix",
+	"X-Forwarded-Context", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Method", "X-Forwarded-Path", "X-Forwarded-Port", "X-Forwarded-Prefix",
 	"X-Forwarded-Proto", "X-Forwarded-Protocol", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Ssl", "X-Forwarded-Uri", "X-Host",
 	"X-Http-Host-Override", "X-Http-Method", "X-Http-Method-Override", "X-Invoke-Path", "X-Invoke-Status", "X-Matched-Path", "X-Method-Override",
 	"X-Middleware-Prefetch", "X-Middleware-Subrequest", "X-Nextjs-Data", "X-Now-Route-Matches", "X-Original-Host", "X-Original-Uri",
@@ -94,6 +94,60 @@ func TestUnkeyedHeaders(t *testing.T) {
 		if header.Get("Accept-Language") != "de" || header.Get("User-Agent") != "known" || received[0].Host == "" {
 			t.Errorf("%s: the origin received %q", path, header)
 		}
+	}
+}
+
+// TestClientAddress: an origin gets the addresses that a request came by only if its answer is for this client.
+func TestClientAddress(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	s.get(t, "/stored", "X-Forwarded-For", "203.0.113.7")
+	s.get(t, "/direct", "X-Forwarded-For", "203.0.113.7", "Authorization", "x")
+	s.send(t, http.MethodPost, "/upload", "X-Forwarded-For", "203.0.113.7")
+	for path, want := range map[string]string{"/stored": "", "/direct": "203.0.113.7, 127.0.0.1", "/upload": "203.0.113.7, 127.0.0.1"} {
+		received := s.origin.received(path)
+		if len(received) != 1 || strings.Join(received[0].Header.Values("X-Forwarded-For"), "; ") != want {
+			t.Errorf("%s: the origin received %d requests, %q", path, len(received), received[0].Header)
+		}
+	}
+}
+
+// TestOrigin: an answer to a request with Origin is stored for this one only, although its origin sends no Vary, unless it is for
+// all.
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const evil, good = "https://evil.example", "https://good.example"
+	for name, c := range map[string]struct {
+		headers        []string
+		shared, varies bool
+	}{
+		"reflected":            {headers: []string{"Access-Control-Allow-Origin", evil}, varies: true},
+		"reflected and varies": {headers: []string{"Access-Control-Allow-Origin", evil, "Vary", "Accept, Origin"}, varies: true},
+		"reflected and other":  {headers: []string{"Access-Control-Allow-Origin", evil, "Vary", "X-Origin"}, varies: true},
+		"without":              {varies: true},
+		"for all":              {headers: []string{"Access-Control-Allow-Origin", "*"}, shared: true},
+	} {
+		path := with("/"+strings.ReplaceAll(name, " ", "-"), c.headers...)
+		first, again, other := s.get(t, path, "Origin", evil), s.get(t, path, "Origin", evil), s.get(t, path, "Origin", good)
+		if again.body != first.body {
+			t.Errorf("%s: the answer is not stored (%s)", name, again.header.Get("Cache-Status"))
+		}
+		if shared := other.body == first.body; shared != c.shared {
+			t.Errorf("%s: another origin gets the stored answer: %v (%s)", name, shared, other.header.Get("Cache-Status"))
+		}
+		varies := 0
+		for value := range strings.SplitSeq(strings.Join(first.header.Values("Vary"), ","), ",") {
+			if strings.TrimSpace(value) == "Origin" {
+				varies++
+			}
+		}
+		if (varies == 1) != c.varies {
+			t.Errorf("%s: Vary is %q", name, first.header.Values("Vary"))
+		}
+	}
+	if got := s.get(t, "/plain"); got.header.Get("Vary") != "" || s.get(t, "/plain").body != got.body {
+		t.Errorf("without Origin, Vary is %q", got.header.Get("Vary"))
 	}
 }
 
