@@ -217,6 +217,15 @@ func passOn(headers ...string) func(*v1alpha1.NginxCacheSpec) {
 	}
 }
 
+// credentials are headers with a credential, or by which a proxy says who the client is.
+var credentials = []string{
+	"Authorization", "Cf-Access-Jwt-Assertion", "Client-Cert", "Cookie", "Proxy-Authorization", "Remote-User", "Ssl-Client-Cert", "Ssl-Client-Subject-Dn",
+	"Ssl-Client-Verify", "Tailscale-User-Login", "X-Amz-Security-Token", "X-Amzn-Oidc-Accesstoken", "X-Amzn-Oidc-Data", "X-Amzn-Oidc-Identity",
+	"X-Api-Key", "X-Auth-Token", "X-Forwarded-Client-Cert", "X-Forwarded-User", "X-Goog-Authenticated-User-Email", "X-Goog-Authenticated-User-Id",
+	"X-Goog-Iap-Jwt-Assertion", "X-Ms-Client-Principal", "X-Ms-Client-Principal-Id", "X-Ms-Client-Principal-Name", "X-Pomerium-Claim-Email",
+	"X-Pomerium-Jwt-Assertion", "X-Ssl-Client-Cert", "X-Ssl-Client-S-Dn", "X-Ssl-Client-Verify", "X-Vouch-User",
+}
+
 // TestCredentials: an answer to a request with a credential is for this client, although its origin says nothing. A rule can say
 // that a header is none.
 func TestCredentials(t *testing.T) {
@@ -224,7 +233,7 @@ func TestCredentials(t *testing.T) {
 	s := start(t, func(spec *v1alpha1.NginxCacheSpec) {
 		spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/declared/")}, RequestHeaders: []string{"X-API-Key", "RSC"}}}
 	})
-	for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key", "X-Auth-Token", "X-Amz-Security-Token", "X-Forwarded-User", "Remote-User"} {
+	for _, name := range credentials {
 		path := "/" + name
 		alice, other := s.get(t, path, name, "alice"), s.get(t, path)
 		if received := s.origin.received(path); alice.body == other.body || received[0].Header.Get(name) != "alice" {

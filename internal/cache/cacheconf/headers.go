@@ -14,12 +14,25 @@ var commonHeaders = []string{"Accept", "Accept-Encoding", "Accept-Language", "Or
 
 // credentialHeaders are headers by which clients, and proxies in front of the cache, say who the client is, besides
 // Authorization and Cookie. An answer to them is for this client. A header that is not here does not reach the origin.
+//
+// nginx finds no prefixes. Of the claims of Pomerium, these are common ones, and X-Pomerium-Jwt-Assertion comes with all of them.
 var credentialHeaders = []string{
-	"Api-Key", "Apikey", "Cf-Access-Jwt-Assertion", "Dpop", "Job-Token", "Ocp-Apim-Subscription-Key", "Private-Token", "Proxy-Authorization",
-	"Remote-User", "Signature", "Token", "X-Access-Token", "X-Amz-Security-Token", "X-Api-Key", "X-Api-Token", "X-Auth-Key",
-	"X-Auth-Request-User", "X-Auth-Token", "X-Auth-User", "X-Authenticated-User", "X-Authorization", "X-Forwarded-Access-Token", "X-Forwarded-Email",
-	"X-Forwarded-User", "X-Functions-Key", "X-Gitlab-Token", "X-Goog-Api-Key", "X-Goog-Iap-Jwt-Assertion", "X-Id-Token", "X-Remote-User",
-	"X-Session-Id", "X-Session-Token", "X-Shopify-Access-Token", "X-Token", "X-User-Token", "X-Vault-Token", "X-Webauth-User",
+	"Api-Key", "Apikey", "Cf-Access-Authenticated-User-Email", "Cf-Access-Jwt-Assertion", "Client-Cert", "Dpop", "Job-Token",
+	"Ocp-Apim-Subscription-Key", "Private-Token", "Proxy-Authorization", "Remote-Email", "Remote-Groups", "Remote-User",
+	"Signature", "Ssl-Client-Cert", "Ssl-Client-Subject-Dn", "Ssl-Client-Verify", "Tailscale-User-Login", "Token",
+	"X-Access-Token", "X-Amz-Security-Token", "X-Amzn-Mtls-Clientcert", "X-Amzn-Mtls-Clientcert-Subject",
+	"X-Amzn-Oidc-Accesstoken", "X-Amzn-Oidc-Data", "X-Amzn-Oidc-Identity", "X-Api-Key", "X-Api-Token", "X-Arr-Clientcert",
+	"X-Auth-Key", "X-Auth-Request-Access-Token", "X-Auth-Request-Email", "X-Auth-Request-Groups",
+	"X-Auth-Request-Preferred-Username", "X-Auth-Request-User", "X-Auth-Token", "X-Auth-User", "X-Authenticated-User",
+	"X-Authentik-Jwt", "X-Authentik-Username", "X-Authorization", "X-Client-Cert", "X-Consumer-Id", "X-Consumer-Username",
+	"X-Forwarded-Access-Token", "X-Forwarded-Client-Cert", "X-Forwarded-Email", "X-Forwarded-Groups",
+	"X-Forwarded-Preferred-Username", "X-Forwarded-Tls-Client-Cert", "X-Forwarded-Tls-Client-Cert-Info", "X-Forwarded-User",
+	"X-Functions-Key", "X-Gitlab-Token", "X-Goog-Api-Key", "X-Goog-Authenticated-User-Email", "X-Goog-Authenticated-User-Id",
+	"X-Goog-Iap-Jwt-Assertion", "X-Id-Token", "X-Ms-Client-Principal", "X-Ms-Client-Principal-Id", "X-Ms-Client-Principal-Name",
+	"X-Ms-Token-Aad-Access-Token", "X-Ms-Token-Aad-Id-Token", "X-Pomerium-Claim-Email", "X-Pomerium-Claim-Groups",
+	"X-Pomerium-Claim-Sub", "X-Pomerium-Claim-User", "X-Pomerium-Jwt-Assertion", "X-Remote-User", "X-Session-Id",
+	"X-Session-Token", "X-Shopify-Access-Token", "X-Ssl-Client-Cert", "X-Ssl-Client-Dn", "X-Ssl-Client-S-Dn",
+	"X-Ssl-Client-Verify", "X-Token", "X-User-Token", "X-Vault-Token", "X-Vouch-User", "X-Webauth-User",
 }
 
 // ownHeaders are those that the cache sets, or that end at it; a prefix ends with a hyphen. Those for the address, the URL or
@@ -76,7 +89,12 @@ func common() (all []header) {
 	return all
 }
 
+// own reports whether rules must not pass on a header. A credential is none of these, whatever it begins with: a service mesh adds
+// X-Forwarded-Client-Cert to all requests.
 func own(name string) bool {
+	if slices.ContainsFunc(credentialHeaders, func(credential string) bool { return strings.EqualFold(credential, name) }) {
+		return false
+	}
 	return slices.ContainsFunc(ownHeaders, func(own string) bool {
 		return name == own || strings.HasSuffix(own, "-") && strings.HasPrefix(name, own)
 	})
