@@ -89,6 +89,9 @@ func (s *settings) invalidAuth() string {
 	if m := s.values["auth-method"]; m != "" && !method.MatchString(m) {
 		return "auth-method is not a method"
 	}
+	if s.unknownAuthSnippet {
+		return "auth-snippet: " + snippetUnknown
+	}
 	if bad := syntax.Check(s.values["auth-snippet"]); bad != nil {
 		return "auth-snippet: " + bad.Error()
 	}

@@ -22,8 +22,29 @@ type controller struct {
 	http, server, location []string
 	// closed are protecting settings that are not carried over, and why.
 	closed map[string]string
-	// noSnippets is set if snippets of annotations are ignored.
-	noSnippets bool
+	// snippets is what the controller does with snippets of annotations.
+	snippets snippetPolicy
+}
+
+// snippetPolicy is what a controller does with snippets of annotations.
+type snippetPolicy int
+
+const (
+	// snippetsUnknown: without allow-snippet-annotations, ingress-nginx ignores them since 1.9, and applied them before.
+	// https://github.com/kubernetes/ingress-nginx/pull/10393
+	snippetsUnknown snippetPolicy = iota
+	snippetsApplied
+	snippetsIgnored
+)
+
+func snippetPolicyOf(allowed string) snippetPolicy {
+	switch {
+	case isTrue(allowed):
+		return snippetsApplied
+	case isFalse(allowed):
+		return snippetsIgnored
+	}
+	return snippetsUnknown
 }
 
 // controllerKeys are the settings of the controller that the import carries over. They are read in this order.
@@ -66,7 +87,7 @@ func (s *inputs) readController(r *Review, done map[*object]bool) *controller {
 			"what it sets for all Ingress objects, such as global-auth-url, whitelist-source-range and use-forwarded-headers, is not known.")
 		return k
 	}
-	k.noSnippets = isFalse(k.data["allow-snippet-annotations"])
+	k.snippets = snippetPolicyOf(k.data["allow-snippet-annotations"])
 	k.readAddresses(r)
 	k.readBlocks()
 	k.readSnippets()
@@ -80,6 +101,16 @@ func (s *inputs) readController(r *Review, done map[*object]bool) *controller {
 		}
 	}
 	return k
+}
+
+// setValues sets the annotations of ingress-nginx that the controller does not ignore, by their names.
+func (k *controller) setValues(values, annotations map[string]string) {
+	for key, value := range annotations {
+		name, own := strings.CutPrefix(key, annotationPrefix)
+		if own && (k.snippets != snippetsIgnored || !slices.Contains(snippetAnnotations, name)) {
+			values[name] = strings.TrimSpace(value)
+		}
+	}
 }
 
 // review reviews the ConfigMap of the controller.

@@ -25,6 +25,11 @@ func ingressYAML(name, host, path string, annotations ...string) string {
 	return b.String()
 }
 
+// controllerYAML returns the ConfigMap of the controller.
+func controllerYAML(data string) string {
+	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: ingress-nginx}\ndata: {" + data + "}\n"
+}
+
 // importIngressYAML imports Ingress objects, and returns the files of the application.
 func importIngressYAML(t *testing.T, texts ...string) (map[string]string, *Review) {
 	t.Helper()
@@ -109,7 +114,7 @@ func TestSameNames(t *testing.T) {
 // TestDenyFirst: a denied address is refused, whatever admits others.
 func TestDenyFirst(t *testing.T) {
 	for _, allow := range []string{"allowlist-source-range=10.0.0.0/8", "whitelist-source-range=10.0.0.0/8", "configuration-snippet=allow 10.0.0.0/8;"} {
-		files, _ := importIngressYAML(t, ingressYAML("shop", "shop.example.com", "/", allow, "denylist-source-range=10.1.2.3/32, 10.2.0.0/16"))
+		files, _ := importIngressYAML(t, ingressYAML("shop", "shop.example.com", "/", allow, "denylist-source-range=10.1.2.3/32, 10.2.0.0/16"), controllerYAML("allow-snippet-annotations: 'true'"))
 		server := serverOf(t, files, "shop.example.com")
 		deny, admit := strings.Index(server, "deny 10.1.2.3/32;"), strings.Index(server, "allow 10.0.0.0/8;")
 		if deny < 0 || admit < deny || strings.Index(server, "deny 10.2.0.0/16;") > admit {
@@ -145,6 +150,43 @@ func TestClosed(t *testing.T) {
 				t.Errorf("no step names the line:\n%s", steps)
 			}
 		})
+	}
+}
+
+// TestSnippetsOfAnnotations: without allow-snippet-annotations, ingress-nginx ignores snippets since 1.9, so they must open
+// nothing. With it, it is known what they do.
+func TestSnippetsOfAnnotations(t *testing.T) {
+	const open = "satisfy any; allow all;"
+	for name, annotations := range map[string][]string{
+		"configuration-snippet": {"auth-type=basic", "auth-secret=users", "configuration-snippet=" + open},
+		"server-snippet":        {"auth-type=basic", "auth-secret=users", "server-snippet=" + open},
+		"auth-snippet":          {"auth-url=http://auth.example.com/", "auth-snippet=return 200;"},
+		"stream-snippet":        {"stream-snippet=server { listen 8000; proxy_pass web:80; }"},
+	} {
+		for data, want := range map[string]struct{ carried, closed bool }{
+			"":                                   {closed: name != "stream-snippet"},
+			"use-http2: 'true'":                  {closed: name != "stream-snippet"},
+			"allow-snippet-annotations: maybe":   {closed: name != "stream-snippet"},
+			"allow-snippet-annotations: 'false'": {},
+			"allow-snippet-annotations: 'true'":  {carried: true},
+		} {
+			texts := []string{ingressYAML("shop", "shop.example.com", "/", annotations...)}
+			if data != "" {
+				texts = append(texts, controllerYAML(data))
+			}
+			files, review := importIngressYAML(t, texts...)
+			server := serverOf(t, files, "shop.example.com") + files["ingress.stream.conf"]
+			_, value, _ := strings.Cut(annotations[len(annotations)-1], "=")
+			if carried := strings.Contains(server, value); carried != want.carried {
+				t.Errorf("%s, %q: it is carried over: %v\n%s", name, data, carried, server)
+			}
+			if closed := strings.Contains(server, "return 403; # closed: shop"); closed != want.closed {
+				t.Errorf("%s, %q: the path is closed: %v\n%s", name, data, closed, server)
+			}
+			if steps := strings.Join(review.Steps, "\n"); strings.Contains(steps, "allow-snippet-annotations") != want.closed {
+				t.Errorf("%s, %q: the steps are\n%s", name, data, steps)
+			}
+		}
 	}
 }
 
@@ -283,8 +325,7 @@ func TestController(t *testing.T) {
 		"unknown":                       {"new-waf: strict", "proxy-body-size=1m", "return 403; # closed: shop: new-waf"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: ingress-nginx}\ndata: {" + tt.data + "}\n"
-			files, review := importIngressYAML(t, ingressYAML("shop", "shop.example.com", "/", tt.annotation), config)
+			files, review := importIngressYAML(t, ingressYAML("shop", "shop.example.com", "/", tt.annotation), controllerYAML(tt.data))
 			server := serverOf(t, files, "shop.example.com")
 			if !strings.Contains(server, tt.want) || tt.want[0] == 'p' && strings.Contains(server, "return 403") {
 				t.Errorf("there is no %q in\n%s", tt.want, server)

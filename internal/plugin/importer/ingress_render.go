@@ -98,6 +98,9 @@ func (x *ingressImport) finish(r *Result) error {
 	}
 	x.host("")
 	x.closeAliases()
+	for _, name := range slices.Sorted(maps.Keys(x.hosts)) {
+		x.closeSameRegex(x.hosts[name])
+	}
 	// The server of all other hosts has the place of _, because the first one of several with a name gets its requests.
 	names := slices.SortedFunc(maps.Keys(x.hosts), func(a, b string) int { return cmp.Compare(cmp.Or(a, "_"), cmp.Or(b, "_")) })
 	for _, name := range names {
@@ -270,6 +273,22 @@ func (x *ingressImport) closeAliases() {
 				if x.hosts[alias] == nil {
 					x.hosts[alias] = &host{name: alias, tls: h.tls, closed: []closure{c}}
 				}
+			}
+		}
+	}
+}
+
+// closeSameRegex closes a path that two Ingress objects have with different types, if the paths of their host are regular
+// expressions: the types make no difference then, and the first path counts.
+func (x *ingressImport) closeSameRegex(h *host) {
+	if x.ordered || !h.regex() {
+		return
+	}
+	for i, first := range h.locations {
+		for _, second := range h.locations[i+1:] {
+			// The path / comes before the exact one.
+			if first.path == second.path && first.path != "/" && first.settings != nil && second.settings != nil && first.settings.protection() != second.settings.protection() {
+				first.closed = append(first.closed, x.ambiguous(h, first.settings, second.settings, "the path "+first.path))
 			}
 		}
 	}

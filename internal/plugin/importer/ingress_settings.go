@@ -39,6 +39,8 @@ type settings struct {
 	closed, closedHosts []closure
 	// name is that of the Ingress, id is a part of the names of variables, and file has the lines of the locations.
 	name, id, file string
+	// unknownAuthSnippet is set if it is not known whether the controller applies the snippet of the authentication.
+	unknownAuthSnippet bool
 	// values are annotations that are used together, by their names.
 	values map[string]string
 }
@@ -52,7 +54,7 @@ func (s *settings) needsRewrite(path string) bool {
 func (s *settings) protection() string {
 	var all []string
 	for name, value := range s.values {
-		if protectionOf(annotationPrefix+name, value) != protectsNothing || name == "satisfy" {
+		if protectionOf(annotationPrefix+name, value) != protectsNothing || name == "satisfy" || name == "ssl-redirect" && isFalse(value) {
 			all = append(all, name+"="+value)
 		}
 	}
@@ -77,11 +79,8 @@ func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress)
 	s := &settings{sslRedirect: true, protocol: "HTTP", values: map[string]string{}, name: ingress.Name, id: strings.ReplaceAll(id, "-", "_"), file: id + ".include"}
 	x.settings = append(x.settings, s)
 	a := &annotationReader{importer: x, settings: s, outcomes: map[string]Outcome{}, notes: map[string]string{}}
-	for key, value := range ingress.Annotations {
-		if name, ok := strings.CutPrefix(key, annotationPrefix); ok {
-			s.values[name] = strings.TrimSpace(value)
-		}
-	}
+	x.controller.setValues(s.values, ingress.Annotations)
+	s.unknownAuthSnippet = x.controller.snippets == snippetsUnknown && s.values["auth-snippet"] != "" && s.values["auth-url"] != ""
 	s.canary = isTrue(s.values["canary"])
 	names := slices.Collect(maps.Keys(ingress.Annotations))
 	for _, name := range x.controller.defaults(s.values) {

@@ -6,11 +6,24 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
+const (
+	snippetIgnored = "ingress-nginx ignores it, because allow-snippet-annotations is false in its ConfigMap"
+	snippetUnknown = `the input does not set allow-snippet-annotations, without which ingress-nginx ignores snippets since 1.9 and applied them before: ` +
+		`add the setting ("true" or "false") to the ConfigMap of the controller, and import again`
+)
+
+// snippetAnnotations are the annotations that ingress-nginx ignores without allow-snippet-annotations.
+var snippetAnnotations = []string{"auth-snippet", "configuration-snippet", "modsecurity-snippet", "server-snippet", "stream-snippet"}
+
 // snippet returns the reader of lines of a configuration.
 func snippet(add func(*settings, string), block string) func(*annotationReader, string) (Outcome, string) {
 	return func(a *annotationReader, value string) (Outcome, string) {
-		if a.importer.controller.noSnippets {
-			return Carried, "ingress-nginx ignores it, because allow-snippet-annotations is false in its ConfigMap"
+		switch a.importer.controller.snippets {
+		case snippetsIgnored:
+			return Carried, snippetIgnored
+		case snippetsUnknown:
+			return NotCarried, snippetUnknown
+		case snippetsApplied:
 		}
 		if bad := syntax.Check(value); bad != nil {
 			return NotCarried, bad.Error()
@@ -43,6 +56,13 @@ func unknownInSnippet(text string) (found []string) {
 
 // streamSnippet makes a file for the stream context of the lines.
 func streamSnippet(a *annotationReader, value string) (Outcome, string) {
+	switch a.importer.controller.snippets {
+	case snippetsIgnored:
+		return Carried, snippetIgnored
+	case snippetsUnknown:
+		return NotCarried, snippetUnknown
+	case snippetsApplied:
+	}
 	if bad := syntax.Check(value); bad != nil {
 		return NotCarried, bad.Error()
 	}

@@ -106,17 +106,26 @@ type generatedSet struct {
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-func generate(r *rand.Rand) generatedSet {
-	s := generatedSet{aged: r.IntN(2) == 0, controller: map[string]string{}}
+// generateController returns settings of the controller.
+func generateController(r *rand.Rand) map[string]string {
+	data := map[string]string{}
+	if allowed := pick(r, "", "true", "true", "false"); allowed != "" {
+		data["allow-snippet-annotations"] = allowed
+	}
 	if r.IntN(3) == 0 {
 		for _, setting := range []string{"global-auth-url=http://auth.test/", "whitelist-source-range=10.0.0.0/8", "denylist-source-range=10.1.2.3", "block-cidrs=192.0.2.0/24",
 			"enable-modsecurity=true", "server-snippet=deny 192.0.2.9;", "location-snippet=deny 192.0.2.9;"} {
 			if r.IntN(4) == 0 {
 				key, value, _ := strings.Cut(setting, "=")
-				s.controller[key] = value
+				data[key] = value
 			}
 		}
 	}
+	return data
+}
+
+func generate(r *rand.Rand) generatedSet {
+	s := generatedSet{aged: r.IntN(2) == 0, controller: generateController(r)}
 	// nginx refuses both forms of a prefix beside each other, as ingress-nginx writes them.
 	foo := pick(r, "/foo", "/foo/")
 	names := []string{"1-admin", "2-admin", "shop.api", "shop-api", "proxy-headers", strings.Repeat("a", 50) + "x", strings.Repeat("a", 50) + "y", "web"}
@@ -128,7 +137,7 @@ func generate(r *rand.Rand) generatedSet {
 			"auth-type=basic auth-secret=users", "auth-type=digest auth-secret=users", "auth-url=http://auth.test/", "auth-tls-secret=one/ca", "auth-tls-secret=ca",
 			"auth-tls-secret=one/ca auth-tls-match-cn=CN=ops", "whitelist-source-range=10.0.0.0/8", "allowlist-source-range=10.0.0.0/8,192.0.2.0/24", "whitelist-source-range=nowhere",
 			"denylist-source-range=10.1.2.3/32", "satisfy=any", "enable-modsecurity=true", "enable-modsecurity=false", "enable-global-auth=false",
-			"configuration-snippet=deny 10.9.9.9;", "configuration-snippet=return 403;", "configuration-snippet=allow 10.0.0.0/8;", "server-snippet=deny 10.9.9.9;", "server-snippet=return 403;",
+			"configuration-snippet=deny 10.9.9.9;", "configuration-snippet=return 403;", "configuration-snippet=allow 10.0.0.0/8;", "configuration-snippet=satisfy any; allow all;", "server-snippet=deny 10.9.9.9;", "server-snippet=return 403;",
 			"use-regex=true", "use-regex=True", "rewrite-target=/", "rewrite-target=/foo", "ssl-redirect=false", "canary=true", "server-alias=b.example.com",
 			"server-alias=other.test", "proxy-body-size=8m", "affinity=cookie", "backend-protocol=GRPC",
 		} {
@@ -241,12 +250,33 @@ func (s generatedSet) reversed() generatedSet {
 	return s
 }
 
-// orders returns the orders in which ingress-nginx may take the objects.
-func (s generatedSet) orders() []generatedSet {
-	if s.aged {
-		return []generatedSet{s.byAge()}
+// orders returns the sets as ingress-nginx may take them: their order is not known without their age, and whether snippets of
+// annotations count depends on its release.
+func (s generatedSet) orders() (all []generatedSet) {
+	sets := []generatedSet{s}
+	switch s.controller["allow-snippet-annotations"] {
+	case "":
+		sets = append(sets, s.withoutSnippets())
+	case "false":
+		sets[0] = s.withoutSnippets()
 	}
-	return []generatedSet{s, s.reversed()}
+	for _, one := range sets {
+		if s.aged {
+			all = append(all, one.byAge())
+		} else {
+			all = append(all, one, one.reversed())
+		}
+	}
+	return all
+}
+
+// withoutSnippets returns the set as a controller takes it that ignores snippets of annotations.
+func (s generatedSet) withoutSnippets() generatedSet {
+	s.ingresses = slices.Clone(s.ingresses)
+	for i := range s.ingresses {
+		s.ingresses[i].annotations = without(without(s.ingresses[i].annotations, "configuration-snippet"), "server-snippet")
+	}
+	return s
 }
 
 // modelPath is a location of the model.
@@ -368,7 +398,7 @@ func (s generatedSet) admits(r request, a map[string]string, serverSnippet strin
 	if a["auth-url"] != "" || s.controller["global-auth-url"] != "" && a["enable-global-auth"] != "false" {
 		checks = append(checks, verdict(r.session))
 	}
-	return satisfied(checks, a["satisfy"] == "any")
+	return satisfied(checks, a["satisfy"] == "any" || strings.HasPrefix(a["configuration-snippet"], "satisfy any;"))
 }
 
 // accessRules returns the rules for addresses that hold in a location, with the networks that it allows.
@@ -377,7 +407,7 @@ func (s generatedSet) accessRules(a map[string]string, allow, serverSnippet stri
 	if allow != "" {
 		rules = append(append(rules, networks("allow", allow)...), "deny all")
 	}
-	for _, text := range []string{a["configuration-snippet"], s.controller["location-snippet"]} {
+	for _, text := range []string{strings.TrimPrefix(a["configuration-snippet"], "satisfy any; "), s.controller["location-snippet"]} {
 		if strings.HasPrefix(text, "deny ") || strings.HasPrefix(text, "allow ") {
 			rules = append(rules, strings.TrimSuffix(text, ";"))
 		}
