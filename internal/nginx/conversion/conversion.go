@@ -78,8 +78,8 @@ func annotate(dst *v1alpha1.NginxOperator, value string) bool {
 	return true
 }
 
-// V1Alpha1ToHub converts src to dst. It returns an error that names the annotation if neither it nor
-// the field holds a v1alpha2 spec, or if an object that is about to be stored has a spec that
+// V1Alpha1ToHub converts src to dst. It returns an error that names the annotation or the field if it holds
+// no v1alpha2 spec, or if an object that is about to be stored has a spec that
 // v1alpha2 does not allow.
 func V1Alpha1ToHub(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
 	hidden, err := toHub(src, dst)
@@ -93,7 +93,7 @@ func V1Alpha1ToHub(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alph
 	if err := refuseTakenPort(hidden.Ports, dst.Spec.Ports); err != nil {
 		return err
 	}
-	return refuseInvalid(ctx, &dst.Spec)
+	return refuseInvalid(ctx, &dst.Spec, place(src))
 }
 
 // LenientV1Alpha1ToHub returns V1Alpha1ToHub for a cluster in which objects may be stored as v1alpha1, as long as
@@ -132,6 +132,14 @@ func hiddenSpec(src *v1alpha1.NginxOperator) ([]byte, error) {
 	return field.Raw, nil
 }
 
+// place returns where the v1alpha2 spec of an object is.
+func place(src *v1alpha1.NginxOperator) string {
+	if src.Spec.V1Alpha2Spec != nil {
+		return "spec.v1alpha2Spec"
+	}
+	return "annotation " + AnnotationSpec
+}
+
 // toHub converts without validating against v1alpha2. It returns the hidden spec, or nil if there is
 // none.
 func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.NginxOperatorSpec, error) {
@@ -146,7 +154,7 @@ func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.
 		err = json.Unmarshal(kept, base)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("annotation %s does not contain a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
+		return nil, fmt.Errorf("%s does not contain a v1alpha2 spec, correct it or edit the object as v1alpha2: %w", place(src), err)
 	}
 	delete(dst.Annotations, AnnotationSpec)
 	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
@@ -183,9 +191,9 @@ func refuseTakenPort(before, ports []v1alpha2.Port) error {
 }
 
 // refuseInvalid rejects a spec that v1alpha2 does not allow. The API server validates only
-// v1alpha1's schema, which covers neither the content of the annotation nor its combination with
+// v1alpha1's schema, which covers neither the v1alpha2 spec in its place nor its combination with
 // the v1alpha1 fields.
-func refuseInvalid(ctx context.Context, spec *v1alpha2.NginxOperatorSpec) error {
+func refuseInvalid(ctx context.Context, spec *v1alpha2.NginxOperatorSpec, place string) error {
 	compiled, err := hubSchema()
 	if err != nil {
 		return err
@@ -195,7 +203,7 @@ func refuseInvalid(ctx context.Context, spec *v1alpha2.NginxOperatorSpec) error 
 		return fmt.Errorf("convert the v1alpha2 spec to JSON: %w", err)
 	}
 	if errs := compiled.validate(ctx, obj); len(errs) > 0 {
-		return fmt.Errorf("the object is invalid in v1alpha2, correct annotation %s or edit the object as v1alpha2: %w", AnnotationSpec, errs.ToAggregate())
+		return fmt.Errorf("the object is invalid in v1alpha2, correct %s or edit the object as v1alpha2: %w", place, errs.ToAggregate())
 	}
 	return nil
 }
