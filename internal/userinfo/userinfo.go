@@ -6,9 +6,14 @@ import (
 	"strings"
 )
 
-// pattern matches user:password@ with or without a scheme. The scheme is the first group. The second group tells the digest
-// of an image from a host.
-var pattern = regexp.MustCompile(`((?:[a-zA-Z][\w+.-]*://)?)[^\s"'/:@]*:[^\s"'/@][^\s"']*@(sha\d+:)?`)
+// pattern matches user:password@ in an address that nginx quotes, in a URL, and by itself. A password may begin with a slash, but by
+// itself not with two, which follow a scheme. What a match keeps is in the first two groups. The third one tells the digest of an
+// image from a host.
+var pattern = regexp.MustCompile(`(?:` + strings.Join([]string{
+	`(in upstream ")[^"]*:[^"]*@`,
+	`([a-zA-Z][\w+.-]*://)[^\s"'/:@]*:[^\s"']+@`,
+	`[^\s"'/:@]*:(?:[^\s"'/@][^\s"']*|/(?:[^\s"'/][^\s"']*)?)@`,
+}, "|") + `)(sha\d+:)?`)
 
 // Hide replaces each user with a password by a mask. nginx quotes addresses with them, such as
 // `invalid port in upstream "user:password@host"`.
@@ -18,9 +23,9 @@ func Hide(text, mask string) string {
 	}
 	return pattern.ReplaceAllStringFunc(text, func(found string) string {
 		groups := pattern.FindStringSubmatch(found)
-		if groups[2] != "" {
+		if groups[3] != "" {
 			return found
 		}
-		return groups[1] + mask + "@"
+		return groups[1] + groups[2] + mask + "@"
 	})
 }
