@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/progress"
 )
@@ -25,13 +27,14 @@ import (
 // the same second. Objects that find no room wait, and are enqueued when a job has ended.
 //
 // A namespace gets another job only while it has fewer than there is room for, as it gets workers (kube/workers). So
-// the jobs of one namespace take at most half of the room, however long they run.
+// the jobs of one namespace take at most half of the room, however long they run. Jobs that users create count only if they name
+// an object of the namespace as their controller, and take no more room either.
 //
 // The queue is in memory, since a restarted operator reconciles every object anyway.
 type Queue struct {
-	jobs  client.Reader
-	limit int
-	clock clock.PassiveClock
+	reader client.Reader
+	limit  int
+	clock  clock.PassiveClock
 	// wake enqueues an object in the controller of its kind.
 	wake map[string]chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -49,10 +52,10 @@ type Waiter struct {
 	types.NamespacedName
 }
 
-// NewQueue returns a queue that runs at most limit jobs at a time. jobs is the cache with all of
-// them.
-func NewQueue(jobs client.Reader, limit int, clock clock.PassiveClock) *Queue {
-	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, lowPriority: map[Waiter]bool{}, starting: map[string]int{}}
+// NewQueue returns a queue that runs at most limit jobs at a time. reader is the cache with all of
+// them and with their owners.
+func NewQueue(reader client.Reader, limit int, clock clock.PassiveClock) *Queue {
+	return &Queue{reader: reader, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, lowPriority: map[Waiter]bool{}, starting: map[string]int{}}
 }
 
 // maxWoken bounds the woken objects of a kind that its controller has not taken yet.
@@ -115,7 +118,9 @@ func (q *Queue) reserve(ctx context.Context, object Waiter, low bool) bool {
 }
 
 func (q *Queue) waitIfFull(ctx context.Context, object Waiter, low bool) bool {
-	if active := q.active(ctx); active[object.Namespace] < q.free(active) {
+	if active, err := q.active(ctx); err != nil {
+		log.FromContext(ctx).Error(err, "cannot count the jobs")
+	} else if active[object.Namespace] < q.free(active) {
 		return false
 	}
 	if !slices.Contains(q.waiting, object) {
@@ -125,30 +130,57 @@ func (q *Queue) waitIfFull(ctx context.Context, object Waiter, low bool) bool {
 	return true
 }
 
+// free returns the room that is left. No namespace takes more than half of it, whatever jobs it has.
 func (q *Queue) free(active map[string]int) int {
 	free := q.limit
 	for _, n := range active {
-		free -= n
+		free -= min(n, (q.limit+1)/2)
 	}
 	return free
 }
 
 // active counts the jobs of each namespace that run or are being created. Jobs whose pods cannot start do not count: they
 // must not block all others.
-func (q *Queue) active(ctx context.Context) map[string]int {
+func (q *Queue) active(ctx context.Context) (map[string]int, error) {
 	list := &batchv1.JobList{}
-	if err := q.jobs.List(ctx, list, client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy); err != nil {
-		// Reads from the cache fail only by a programming error.
-		log.FromContext(ctx).Error(err, "cannot count the jobs")
-		return map[string]int{"": q.limit}
+	if err := q.reader.List(ctx, list, client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
 	}
 	active, now := maps.Clone(q.starting), q.clock.Now()
 	for i := range list.Items {
-		if progress.Busy(&list.Items[i], now) {
+		if !progress.Busy(&list.Items[i], now) {
+			continue
+		}
+		ours, err := q.isOurs(ctx, &list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if ours {
 			active[list.Items[i].Namespace]++
 		}
 	}
-	return active
+	return active, nil
+}
+
+// isOurs reports whether an object of the namespace controls a job. The label proves nothing: users can set it.
+func (q *Queue) isOurs(ctx context.Context, j *batchv1.Job) (bool, error) {
+	reference := metav1.GetControllerOf(j)
+	if reference == nil || reference.APIVersion != v1alpha1.GroupVersion.String() {
+		return false, nil
+	}
+	var owner client.Object
+	switch reference.Kind {
+	case "NginxBackup":
+		owner = &v1alpha1.NginxBackup{}
+	case "NginxBackupPolicy":
+		owner = &v1alpha1.NginxBackupPolicy{}
+	case "NginxRestore":
+		owner = &v1alpha1.NginxRestore{}
+	default:
+		return false, nil
+	}
+	err := q.reader.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: reference.Name}, owner)
+	return err == nil && owner.GetUID() == reference.UID, client.IgnoreNotFound(err)
 }
 
 // Remove removes an object from the queue. If it was just woken, the next one takes its place.
@@ -178,7 +210,11 @@ func (q *Queue) popNext(ctx context.Context) []Waiter {
 	if len(q.waiting) == 0 {
 		return nil
 	}
-	active := q.active(ctx)
+	active, err := q.active(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "cannot count the jobs")
+		return nil
+	}
 	var woken []Waiter
 	for free := q.free(active); ; free-- {
 		fit := slices.DeleteFunc(slices.Clone(q.waiting), func(w Waiter) bool { return active[w.Namespace] >= free })

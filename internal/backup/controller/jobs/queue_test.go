@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -9,20 +10,92 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/job"
 )
+
+// namespaces are those with an object that has jobs.
+var namespaces = []string{"busy", "busier", "shop"}
+
+// owner returns the object of a namespace that has jobs.
+func owner(namespace string) *v1alpha1.NginxBackup {
+	return &v1alpha1.NginxBackup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data", UID: types.UID("data-of-" + namespace)}}
+}
+
+func jobOf(backup *v1alpha1.NginxBackup, name string, now time.Time) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: backup.Namespace, Name: name, CreationTimestamp: metav1.NewTime(now), Labels: map[string]string{job.LabelTask: string(job.Create)},
+		OwnerReferences: []metav1.OwnerReference{job.Owner(backup)},
+	}}
+}
+
+func newClient(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(batchv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	for _, namespace := range namespaces {
+		objects = append(objects, owner(namespace))
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&batchv1.Job{}).Build()
+}
+
+// TestJobsOfUsers: a user's own jobs with the label take no room, unless they name an object of the namespace, and then at most
+// half of it.
+func TestJobsOfUsers(t *testing.T) {
+	now := time.Now()
+	for name, tt := range map[string]struct {
+		change func(*batchv1.Job)
+		// started is the number of jobs that another namespace gets of 10.
+		started int
+	}{
+		"without an owner":     {func(j *batchv1.Job) { j.OwnerReferences = nil }, 5},
+		"not the controller":   {func(j *batchv1.Job) { j.OwnerReferences[0].Controller = nil }, 5},
+		"another kind":         {func(j *batchv1.Job) { j.OwnerReferences[0].Kind = "CronJob" }, 5},
+		"another group":        {func(j *batchv1.Job) { j.OwnerReferences[0].APIVersion = "batch/v1" }, 5},
+		"an unknown object":    {func(j *batchv1.Job) { j.OwnerReferences[0].Name = "none" }, 5},
+		"an unknown UID":       {func(j *batchv1.Job) { j.OwnerReferences[0].UID = "data-of-shop" }, 5},
+		"of the user's backup": {func(*batchv1.Job) {}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t)
+			for i := range 30 {
+				j := jobOf(owner("busy"), fmt.Sprint("own-", i), now)
+				tt.change(j)
+				if err := c.Create(t.Context(), j); err != nil {
+					t.Fatal(err)
+				}
+			}
+			q, started := NewQueue(c, 10, clocktesting.NewFakePassiveClock(now)), 0
+			for i := range 10 {
+				object := Waiter{"NginxBackup", types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("data-", i)}}
+				ok, err := q.StartOrEnqueue(t.Context(), object, func() error { return c.Create(t.Context(), jobOf(owner("shop"), object.Name, now)) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ok {
+					started++
+				}
+			}
+			if started != tt.started {
+				t.Errorf("another namespace gets %d jobs, want %d", started, tt.started)
+			}
+		})
+	}
+}
 
 // TestQueueFull: an object that finds no room is woken as soon as there is some.
 func TestQueueFull(t *testing.T) {
 	now := time.Now()
-	running := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "running", CreationTimestamp: metav1.NewTime(now), Labels: map[string]string{job.LabelTask: string(job.Create)},
-	}}
-	jobs := fake.NewClientBuilder().WithObjects(running).Build()
+	running := jobOf(owner("shop"), "running", now)
+	jobs := newClient(t, running)
 	q := NewQueue(jobs, 1, clocktesting.NewFakePassiveClock(now))
 	q.Source("NginxBackup")
 	waiting := Waiter{"NginxBackup", types.NamespacedName{Namespace: "shop", Name: "waiting"}}
@@ -54,7 +127,7 @@ func TestQueueFull(t *testing.T) {
 // TestOneNamespace: the jobs of one namespace, which may never end, leave room for those of others.
 func TestOneNamespace(t *testing.T) {
 	now := time.Now()
-	jobs := fake.NewClientBuilder().Build()
+	jobs := newClient(t)
 	q := NewQueue(jobs, 10, clocktesting.NewFakePassiveClock(now))
 	q.Source("NginxBackup")
 	start := func(namespace string) int {
@@ -62,9 +135,7 @@ func TestOneNamespace(t *testing.T) {
 		for i := range 20 {
 			object := Waiter{"NginxBackup", types.NamespacedName{Namespace: namespace, Name: fmt.Sprint("data-", i)}}
 			ok, err := q.StartOrEnqueue(t.Context(), object, func() error {
-				return jobs.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-					Namespace: namespace, Name: object.Name, CreationTimestamp: metav1.NewTime(now), Labels: map[string]string{job.LabelTask: string(job.Create)},
-				}})
+				return jobs.Create(t.Context(), jobOf(owner(namespace), object.Name, now))
 			})
 			if err != nil {
 				t.Fatal(err)
