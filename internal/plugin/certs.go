@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/screen"
@@ -69,7 +68,6 @@ func readFleet(ctx context.Context, c *cluster, args []string, all bool) ([]v1al
 	if err != nil {
 		return nil, nil, err
 	}
-	pods := &corev1.PodList{}
-	err = connected.List(ctx, pods, client.InNamespace(namespace), client.HasLabels{v1alpha2.LabelNginxOperator})
-	return applications.Items, pods.Items, err
+	pods, err := view.ReadPodsOfAll(ctx, connected, namespace, applications.Items)
+	return applications.Items, pods, err
 }

@@ -178,12 +178,8 @@ func (r *Reconciler) runEdge(ctx context.Context, cache *v1alpha1.NginxCache, ed
 
 // peerKeys returns the keys by which shards know the pods of the cache.
 func (r *Reconciler) peerKeys(ctx context.Context, cache *v1alpha1.NginxCache, edgesFirst bool) (cacheconf.PeerKeys, error) {
-	stable, serving := &corev1.ConfigMap{}, cacheconf.Files(nil)
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.ConfigMap(v1alpha1.EdgeName(cache.Name))}, stable)
-	switch {
-	case err == nil && metav1.IsControlledBy(stable, cache):
-		serving = stable.Data
-	case client.IgnoreNotFound(err) != nil:
+	serving, err := r.servedByEdges(ctx, cache)
+	if err != nil {
 		return cacheconf.PeerKeys{}, err
 	}
 	newest := ""
@@ -193,9 +189,19 @@ func (r *Reconciler) peerKeys(ctx context.Context, cache *v1alpha1.NginxCache, e
 	return cacheconf.NextPeerKeys(newest, serving, edgesFirst), nil
 }
 
+// servedByEdges returns the configuration that the edges start with; nil if they have none.
+func (r *Reconciler) servedByEdges(ctx context.Context, cache *v1alpha1.NginxCache) (cacheconf.Files, error) {
+	stable := &corev1.ConfigMap{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.ConfigMap(v1alpha1.EdgeName(cache.Name))}, stable)
+	if err != nil || !metav1.IsControlledBy(stable, cache) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return stable.Data, nil
+}
+
 // running returns the StatefulSet of a tier, nil if there is none of the cache, and the number of pods that it has; 0 if it
 // was not created yet. While it is created again, its pods tell, which have no controller then. It is at most MaxShards,
-// whatever others write to the StatefulSet.
+// whatever others write to the StatefulSet, and pods alone are not more shards than the cache declares or the edges use.
 func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, name string) (*appsv1.StatefulSet, int32, error) {
 	set := &appsv1.StatefulSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(name)}, set)
@@ -209,14 +215,21 @@ func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, na
 	if err := r.Client.List(ctx, pods, client.InNamespace(cache.Namespace), client.MatchingLabels(naming.SelectorLabels(name))); err != nil {
 		return nil, 0, err
 	}
-	most := int32(0)
+	known, most := int32(v1alpha1.MaxShards), int32(0)
+	if name == v1alpha1.ShardsName(cache.Name) {
+		serving, err := r.servedByEdges(ctx, cache)
+		if err != nil {
+			return nil, 0, err
+		}
+		known = int32(max(tier.Shards(cache), cacheconf.RingSize(serving)))
+	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if ordinal := naming.Ordinal(pod.Name); leftBy(pod, naming.Workload(name)) && ordinal < v1alpha1.MaxShards && pod.Name == naming.Pod(naming.Workload(name), int(ordinal)) {
 			most = max(most, ordinal+1)
 		}
 	}
-	return nil, most, nil
+	return nil, min(most, known), nil
 }
 
 // leftBy reports whether a pod can be one of a StatefulSet of a name that does not exist at the moment: the garbage collector

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -43,13 +46,20 @@ func TestRunningWithoutStatefulSet(t *testing.T) {
 	ofSet := func(kind, name string) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: name, UID: "gone", Controller: new(true)}
 	}
+	ring := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("front-edge")}}
+	ring.Data = map[string]string{"edge.conf": strings.Repeat(fmt.Sprintf("server shard:%d resolve ;\n", cacheconf.Port), 3)}
+	foreign := ring.DeepCopy()
+	ring.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: "front", UID: "cache", Controller: new(true)}}
 	for name, tt := range map[string]struct {
 		pods []client.Object
 		want int32
 	}{
 		"no pods":                  {nil, 0},
 		"orphans":                  {[]client.Object{labelled("front-shards-0"), labelled("front-shards-1")}, 2},
-		"not deleted yet":          {[]client.Object{labelled("front-shards-2", ofSet("StatefulSet", "front-shards"))}, 3},
+		"not deleted yet":          {[]client.Object{labelled("front-shards-1", ofSet("StatefulSet", "front-shards"))}, 2},
+		"as many as the edges use": {[]client.Object{labelled("front-shards-2"), ring}, 3},
+		"more than are known":      {[]client.Object{labelled("front-shards-0"), labelled("front-shards-63")}, 2},
+		"a ring of someone else":   {[]client.Object{labelled("front-shards-2"), foreign}, 2},
 		"of something else":        {[]client.Object{labelled("front-shards-5", ofSet("ReplicaSet", "front-shards"))}, 0},
 		"of another StatefulSet":   {[]client.Object{labelled("front-shards-5", ofSet("StatefulSet", "liar"))}, 0},
 		"of another name":          {[]client.Object{labelled("liar-5")}, 0},

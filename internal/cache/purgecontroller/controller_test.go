@@ -307,6 +307,9 @@ func TestPodsOfOthers(t *testing.T) {
 	// The world has no instance for them: a request would end the test.
 	w.addLiar("front-shards-7", v1alpha1.TierShards, ofStatefulSet("liar", "front-shards"))
 	w.addLiar("of-another", v1alpha1.TierEdge, ofStatefulSet("other", "other"))
+	w.addLiar("of-nobody", v1alpha1.TierEdge, nil)
+	w.addLiar("front-edge-2", v1alpha1.TierEdge, nil)
+	w.addLiar("front-shards-63", v1alpha1.TierShards, nil)
 	w.addLiar("of-a-replicaset", v1alpha1.TierEdge, []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "front-edge", UID: "front-edge", Controller: new(true)}})
 	w.create("one", nil)
 	w.pass()
@@ -315,21 +318,39 @@ func TestPodsOfOthers(t *testing.T) {
 
 // TestAdoptedPods: a purge waits for pods whose StatefulSet is created again: they may have old content, and serve soon.
 func TestAdoptedPods(t *testing.T) {
-	for name, owners := range map[string][]metav1.OwnerReference{
-		"without a controller":         nil,
-		"of a StatefulSet of the name": ofStatefulSet("front-edge", "another"),
+	for name, tt := range map[string]struct {
+		owners []metav1.OwnerReference
+		pod    string
+		// without is set if the StatefulSet does not exist.
+		without bool
+		// before and after are the progress with the pod and without it.
+		before, after string
+	}{
+		"without a controller":                         {nil, "front-edge-1", false, "3/4", "3/3"},
+		"without a controller and without StatefulSet": {nil, "front-edge-2", true, "2/3", "2/2"},
+		"of a StatefulSet of the name":                 {ofStatefulSet("front-edge", "another"), "front-edge-2", false, "4/5", "4/4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.addLiar("front-edge-2", v1alpha1.TierEdge, owners)
+			for _, edge := range []string{"front-edge-0", "front-edge-1"} {
+				if tt.without || edge == tt.pod {
+					w.removePod(edge)
+				}
+			}
+			if tt.without {
+				if err := w.kube.Delete(t.Context(), &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front-edge"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.addLiar(tt.pod, v1alpha1.TierEdge, tt.owners)
 			w.create("one", nil)
 			w.pass()
-			w.want("one", v1alpha1.ReasonPurging, "4/5", "front-edge-2: the pod does not belong to StatefulSet front-edge of the cache")
-			if err := w.kube.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front-edge-2"}}); err != nil {
+			w.want("one", v1alpha1.ReasonPurging, tt.before, tt.pod+": the pod does not belong to StatefulSet front-edge of the cache")
+			if err := w.kube.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: tt.pod}}); err != nil {
 				t.Fatal(err)
 			}
 			w.pass()
-			w.want("one", v1alpha1.ReasonPurged, "4/4", "")
+			w.want("one", v1alpha1.ReasonPurged, tt.after, "")
 		})
 	}
 }

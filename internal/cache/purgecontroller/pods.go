@@ -42,6 +42,8 @@ type statefulSet struct {
 	tier, name string
 	// uid is empty if there is none that belongs to the cache.
 	uid types.UID
+	// replicas is its number of pods.
+	replicas int32
 }
 
 // pod is a pod, and what its instance answers.
@@ -90,8 +92,9 @@ func (all *pods) findSets(ctx context.Context, cache *v1alpha1.NginxCache) error
 			return fmt.Errorf("read StatefulSet %s: %w", of.name, err)
 		}
 		if err == nil && metav1.IsControlledBy(set, cache) {
-			if of.uid = set.UID; of.tier == v1alpha1.TierShards {
-				all.shards = max(all.shards, int(min(ptr.Deref(set.Spec.Replicas, 1), v1alpha1.MaxShards)))
+			of.uid, of.replicas = set.UID, ptr.Deref(set.Spec.Replicas, 1)
+			if of.tier == v1alpha1.TierShards {
+				all.shards = max(all.shards, int(min(of.replicas, v1alpha1.MaxShards)))
 			}
 		}
 		all.sets = append(all.sets, of)
@@ -100,20 +103,27 @@ func (all *pods) findSets(ctx context.Context, cache *v1alpha1.NginxCache) error
 }
 
 // setOf returns the StatefulSet whose pod has the label of a cache, and reports whether it is the one of the cache. A pod
-// without a controller, or of a StatefulSet of the name that is another object, may have served for the cache a moment ago,
-// and do so again when the StatefulSet that is being created takes it over. The pods of all others do not count: nil.
+// without a controller that the StatefulSet takes over, or of a StatefulSet of the name that is another object, may have served
+// for the cache a moment ago, and do so again. The pods of all others do not count: nil.
 func (all *pods) setOf(p *corev1.Pod) (set *statefulSet, own bool) {
 	ref := metav1.GetControllerOf(p)
 	for i := range all.sets {
 		set := &all.sets[i]
 		switch {
-		case ref == nil && p.Labels[v1alpha1.LabelTier] == set.tier:
+		case ref == nil && p.Labels[v1alpha1.LabelTier] == set.tier && set.takesOver(p.Name):
 			return set, false
 		case ref != nil && ref.APIVersion == appsv1.SchemeGroupVersion.String() && ref.Kind == application.KindStatefulSet && ref.Name == set.name:
 			return set, set.uid != "" && ref.UID == set.uid
 		}
 	}
 	return nil, false
+}
+
+// takesOver reports whether the StatefulSet takes over a pod of a name that has no controller. While it is created again, its
+// number of pods is not known.
+func (s *statefulSet) takesOver(pod string) bool {
+	ordinal := naming.Ordinal(pod)
+	return ordinal >= 0 && pod == naming.Pod(s.name, int(ordinal)) && (s.uid == "" || ordinal < s.replicas)
 }
 
 // list replaces the list of pods. It keeps what is known of a pod, unless the pod had no address: it may have begun to

@@ -30,8 +30,8 @@ type Certificate struct {
 	Problem string   `json:"problem,omitempty"`
 }
 
-// ReadCertificates returns the certificates of applications, the one that expires first before the others. A ready pod of each
-// application says where they are used. An error that is Forbidden comes with all that the applications say themselves.
+// ReadCertificates returns the certificates of applications, the one that expires first before the others. pods are those of the
+// applications; a ready one of each says where they are used. An error that is Forbidden comes with all that the applications say themselves.
 func ReadCertificates(ctx context.Context, measurer Measurer, applications []v1alpha2.NginxOperator, pods []corev1.Pod) ([]Certificate, error) {
 	// Scripts read no certificates as [], and not as null.
 	all := []Certificate{}

@@ -46,7 +46,12 @@ func TestReadPods(t *testing.T) {
 		pod("web-0", by("StatefulSet", "web", "deployment")),
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bare", Labels: naming.Labels("web")}},
 	}
-	forbid := interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	forbid := interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if _, pods := list.(*corev1.PodList); pods {
+			return c.List(ctx, list, options...)
+		}
+		return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "", nil)
+	}, Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 		return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, key.Name, nil)
 	}}
 	for name, test := range map[string]struct {
@@ -58,14 +63,26 @@ func TestReadPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(objects...).WithInterceptorFuncs(test.calls).Build()
-			pods, err := ReadPods(t.Context(), c, nginx)
-			var got []string
-			for i := range pods {
-				got = append(got, pods[i].Name)
+			for _, namespace := range []string{"shop", ""} {
+				checkNames(t, test.want)(ReadPodsOfAll(t.Context(), c, namespace, []v1alpha2.NginxOperator{*nginx, {ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web", UID: "other"}}}))
 			}
-			if err != nil || !slices.Equal(got, test.want) {
-				t.Errorf("got %v (%v), want %v", got, err, test.want)
-			}
+			checkNames(t, nil)(ReadPodsOfAll(t.Context(), c, "shop", nil))
+			checkNames(t, test.want)(ReadPods(t.Context(), c, nginx))
 		})
+	}
+}
+
+// checkNames returns a check that pods were read, and have these names.
+func checkNames(t *testing.T, want []string) func([]corev1.Pod, error) {
+	t.Helper()
+	return func(pods []corev1.Pod, err error) {
+		t.Helper()
+		var got []string
+		for i := range pods {
+			got = append(got, pods[i].Name)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("got %v (%v), want %v", got, err, want)
+		}
 	}
 }
