@@ -17,7 +17,7 @@ import (
 // boundary matches, as import path and name, what listens, reads a whole input, decodes it, or caches it within a budget.
 // Packages of this module have the names of their folders.
 var boundary = regexp.MustCompile(`^(?:` + strings.Join([]string{
-	`net\.(?:Listen.*|FileListener)|net/http\.(?:Serve|ServeTLS|Server{})|.*\.ListenAndServe.*`,
+	`net\.(?:Listen(?:[A-Z].*)?|FileListener)|net/http\.(?:Serve|ServeTLS|Server{})|.*\.ListenAndServe.*`,
 	`io\.ReadAll|os\.ReadFile|bufio\.New(?:Scanner|Reader|ReaderSize|ReadWriter)`,
 	`encoding/(?:json|xml|gob)\.(?:Unmarshal|NewDecoder)|encoding/csv\.NewReader`,
 	`encoding/pem\.Decode|crypto/x509\.Parse.*|crypto/tls\.X509KeyPair`,
@@ -33,10 +33,15 @@ var boundary = regexp.MustCompile(`^(?:` + strings.Join([]string{
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 
-// scan returns the packages in internal and cmd with the first boundary in each, as position and name, and the names of all
-// tests.
-func scan(root string) (calls map[string]string, tests map[string]bool, err error) {
-	calls, tests = map[string]string{}, map[string]bool{}
+// call is a function, or a server, at which input crosses a boundary, in a file.
+type call struct{ file, function string }
+
+// dir returns the package of a call.
+func (c call) dir() string { return path.Dir(c.file) }
+
+// scan returns the positions of all boundaries in internal and cmd, and the names of all tests.
+func scan(root string) (calls map[call][]string, tests map[string]bool, err error) {
+	calls, tests = map[call][]string{}, map[string]bool{}
 	for _, top := range []string{"internal", "cmd", "test"} {
 		err = errors.Join(err, filepath.WalkDir(filepath.Join(root, top), func(file string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(file) != ".go" || strings.Contains(file, "/testdata/") {
@@ -51,8 +56,8 @@ func scan(root string) (calls map[string]string, tests map[string]bool, err erro
 				for _, match := range testFunction.FindAllSubmatch(text, -1) {
 					tests[string(match[1])] = true
 				}
-			} else if top != "test" && calls[path.Dir(name)] == "" {
-				calls[path.Dir(name)], err = firstCall(name, text)
+			} else if top != "test" && err == nil {
+				err = addCalls(calls, name, text)
 			}
 			return err
 		}))
@@ -60,34 +65,39 @@ func scan(root string) (calls map[string]string, tests map[string]bool, err erro
 	return calls, tests, err
 }
 
-// firstCall returns the first boundary in a file, as position and name; empty: the file has none.
-func firstCall(name string, text []byte) (call string, err error) {
+// addCalls adds the positions of the boundaries in a file.
+func addCalls(calls map[call][]string, name string, text []byte) error {
 	set, imports := token.NewFileSet(), map[string]string{}
 	syntax, err := parser.ParseFile(set, name, text, 0)
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, spec := range syntax.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			return "", err
+			return err
 		}
 		imports[localName(spec, imported)] = strings.TrimPrefix(imported, "example.com/nginx-operator/")
 	}
+	configured := map[ast.Node]bool{}
 	ast.Inspect(syntax, func(node ast.Node) bool {
 		found := ""
 		switch node := node.(type) {
 		case *ast.CompositeLit:
 			found = qualified(node.Type, imports) + "{}"
+			configured[node.Type] = boundary.MatchString(found)
 		case *ast.SelectorExpr:
-			found = qualified(node, imports)
+			if !configured[node] {
+				found = qualified(node, imports)
+			}
 		}
-		if call == "" && boundary.MatchString(found) {
-			call = set.Position(node.Pos()).String() + ": " + found
+		if boundary.MatchString(found) {
+			c := call{name, found}
+			calls[c] = append(calls[c], set.Position(node.Pos()).String())
 		}
-		return call == ""
+		return true
 	})
-	return call, nil
+	return nil
 }
 
 var version = regexp.MustCompile(`/v\d+$`)

@@ -1,4 +1,7 @@
 // Command boundaries compares the table of trust boundaries in docs/security.md with the listeners and decoders in the code.
+//
+// The table names packages. calls.txt lists each call in them, so that a second decoder in a package of the table is found as
+// well: whoever adds its line has to check that a row has its bounds.
 package main
 
 import (
@@ -11,7 +14,10 @@ import (
 	"strings"
 )
 
-const tablePath = "docs/security.md"
+const (
+	tablePath = "docs/security.md"
+	callsPath = "hack/boundaries/calls.txt"
+)
 
 func main() {
 	found, err := check(".")
@@ -19,7 +25,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, f)
 	}
 	if err == nil && len(found) > 0 {
-		err = fmt.Errorf("%d differences between the table %q of %s and the code", len(found), heading, tablePath)
+		err = fmt.Errorf("%d differences between the table %q of %s, %s and the code", len(found), heading, tablePath, callsPath)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -41,18 +47,43 @@ func check(root string) (found []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return compare(rows, calls, known), nil
+	listed, err := os.ReadFile(filepath.Join(root, callsPath))
+	if err != nil {
+		return nil, err
+	}
+	return append(compare(rows, calls, known), compareListed(string(listed), calls)...), nil
 }
 
-// compare returns the differences between the rows, the first call in each package, and the names of the tests.
-func compare(rows []row, calls map[string]string, tests map[string]bool) (found []string) {
+// compareListed returns the differences between the listed calls and those in the code.
+func compareListed(text string, calls map[call][]string) (found []string) {
+	listed := strings.Split(strings.TrimSpace(text), "\n")
+	lines := map[string]string{}
+	for c, positions := range calls {
+		lines[fmt.Sprintf("%s %s %d", c.file, c.function, len(positions))] = strings.Join(positions, ", ")
+	}
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		if !slices.Contains(listed, line) {
+			found = append(found, fmt.Sprintf("%s: %s has no line %q: check that a row of %s bounds it, with its test, and add the line", lines[line], callsPath, line, tablePath))
+		}
+	}
+	for _, line := range listed {
+		if _, known := lines[line]; !known && line != "" {
+			found = append(found, fmt.Sprintf("%s: the line %q is of no call any more: remove it", callsPath, line))
+		}
+	}
+	return found
+}
+
+// compare returns the differences between the rows, the packages with calls, and the names of the tests.
+func compare(rows []row, calls map[call][]string, tests map[string]bool) (found []string) {
+	packages := byPackage(calls)
 	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	for _, r := range rows {
 		if len(r.tests) == 0 || len(r.code) == 0 {
 			report("row %q: name a test and a package, each in backquotes", r.what)
 		}
 		for _, name := range r.code {
-			if calls[name] == "" {
+			if packages[name] == "" {
 				report("row %q: %s has no listener, decoder or cache any more: remove it from the row", r.what, name)
 			}
 		}
@@ -62,12 +93,23 @@ func compare(rows []row, calls map[string]string, tests map[string]bool) (found 
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(calls)) {
-		if calls[name] != "" && !slices.ContainsFunc(rows, func(r row) bool { return slices.Contains(r.code, name) }) {
-			report("%s: no row names %s: bound it, and add it with its numbers and its test", calls[name], name)
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		if !slices.ContainsFunc(rows, func(r row) bool { return slices.Contains(r.code, name) }) {
+			report("%s: no row names %s: bound it, and add it with its numbers and its test", packages[name], name)
 		}
 	}
 	return found
+}
+
+// byPackage returns a call in each package, with its position.
+func byPackage(calls map[call][]string) map[string]string {
+	packages := map[string]string{}
+	for c, positions := range calls {
+		if first := positions[0] + ": " + c.function; packages[c.dir()] == "" || first < packages[c.dir()] {
+			packages[c.dir()] = first
+		}
+	}
+	return packages
 }
 
 // heading begins the section with the table, and columns is the number of its columns. The last two are the test and the code.
