@@ -128,7 +128,7 @@ type Content struct {
 	// +kubebuilder:validation:Pattern=`^/[-._a-zA-Z0-9/]*$`
 	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !self.endsWith('/') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element and no '/' at the end"
 	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['/etc', '/opt'])",message="mountPath must not be /etc or /opt, which have folders of the operator: use a folder below them"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['/etc', '/opt'])",message="mountPath must not be /etc or /opt, which contain folders of the operator: use a folder below them"
 	MountPath string `json:"mountPath,omitempty"`
 	// configMap holds the files of a small site. Its keys are the file names.
 	// +optional

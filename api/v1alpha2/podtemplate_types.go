@@ -116,7 +116,7 @@ type PodTemplate struct {
 	// +listMapKey=mountPath
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run'].exists(r, self.mountPath == r || self.mountPath.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run"
-	// +kubebuilder:validation:items:XValidation:rule="!(self.mountPath in ['/etc', '/etc/', '/opt', '/opt/'])",message="mountPath must not be /etc or /opt, which have folders of the operator: mount the volume at a folder below them"
+	// +kubebuilder:validation:items:XValidation:rule="!(self.mountPath in ['/etc', '/etc/', '/opt', '/opt/'])",message="mountPath must not be /etc or /opt, which contain folders of the operator: mount the volume at a folder below them"
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
 	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests its

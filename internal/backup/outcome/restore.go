@@ -127,7 +127,7 @@ func notInBackup(plan restoration.Plan) string {
 	if len(claims) == 0 {
 		return ""
 	}
-	return ". The backup does not have the files of PersistentVolumeClaim " + firstOf(claims)
+	return ". The backup does not contain the files of PersistentVolumeClaim " + firstOf(claims)
 }
 
 func foreseen(r *v1alpha1.NginxRestore, changes []v1alpha1.RestoreChange, plan restoration.Plan) string {

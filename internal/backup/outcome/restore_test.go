@@ -85,7 +85,7 @@ func TestRestored(t *testing.T) {
 func TestFilesNotInBackup(t *testing.T) {
 	r := aRestore()
 	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{NotInBackup: []string{"cache"}}, now)
-	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, "0 unchanged. The backup does not have the files of PersistentVolumeClaim cache. Secrets")
+	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, "0 unchanged. The backup does not contain the files of PersistentVolumeClaim cache. Secrets")
 	says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "")
 	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{NotInBackup: []string{"cache"}, Forgotten: []string{"uploads"}}, now)
 	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted, "PersistentVolumeClaim uploads, cache")
@@ -94,7 +94,7 @@ func TestFilesNotInBackup(t *testing.T) {
 	says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "False", v1alpha1.ReasonFilesNotInBackup, "uploads")
 	r = aRestore(dry)
 	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{Forgotten: []string{"uploads"}}, now)
-	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "The backup does not have the files of PersistentVolumeClaim uploads")
+	says(t, r.Status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "The backup does not contain the files of PersistentVolumeClaim uploads")
 }
 
 func says(t *testing.T, conditions []metav1.Condition, condition string, status metav1.ConditionStatus, reason, words string) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// PeerKeys are what the pods of a cache prove with that a request to a shard is one of theirs. Shards refuse others.
+// PeerKeys are the keys by which the pods of a cache prove that a request to a shard is theirs. Shards refuse others.
 type PeerKeys struct {
 	// Edge and Shard are the keys that edges and shards send; empty: none.
 	Edge, Shard string

@@ -146,7 +146,7 @@ func (a *comparison) hangs() string {
 	}
 	const most = 0.9
 	usually := time.Duration(a.before.Latency.Quantile(most) * float64(time.Second))
-	return fmt.Sprintf("%d of the first %d requests were not answered in time (%s), and 90%% of those before took up to %s",
+	return fmt.Sprintf("%d of the first %d requests were not answered in time (%s); before the change, 90%% took at most %s",
 		late, all, a.lateParts(late), max(time.Millisecond, usually.Round(time.Millisecond)))
 }
 

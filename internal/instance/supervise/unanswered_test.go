@@ -76,7 +76,7 @@ func TestHangs(t *testing.T) {
 	}{
 		"as before":                         {traffic{rate: 20, before: .01, takes: .01, since: 5}, false, ""},
 		"none is answered, at first":        {traffic{rate: 20, before: .01, takes: never, since: 1.5}, true, ""},
-		"none is answered":                  {traffic{rate: 20, before: .01, takes: never, since: 4.4}, true, "7 of the first 7 requests were not answered in time (7 have waited for an answer for more than 4s), and 90% of those before took up to "},
+		"none is answered":                  {traffic{rate: 20, before: .01, takes: never, since: 4.4}, true, "7 of the first 7 requests were not answered in time (7 have waited for an answer for more than 4s); before the change, 90% took at most "},
 		"none is answered of few":           {traffic{rate: 1, before: .01, takes: never, since: 9.2}, true, "5 of the first 5 requests"},
 		"none is answered of few, at first": {traffic{rate: 1, before: .01, takes: never, since: 5}, true, ""},
 		"clients give up":                   {traffic{rate: 20, before: .01, takes: 2, gaveUp: true, since: 4.4}, true, "47 of the first 47 requests were not answered in time (for 47 the client gave up)"},

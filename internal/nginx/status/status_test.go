@@ -324,7 +324,7 @@ func TestConditions(t *testing.T) {
 		}, "UpToDate", no, v1alpha2.ReasonWaitingForDeletion, "Service web is being deleted"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
 		{"a pod does not carry out its order", decided(rollout.Loading, 1, func(d *rollout.Decision) { d.Overdue = []string{"web-1"} }),
-			"UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1; pod web-1 accepted the order minutes ago and did not carry it out"},
+			"UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1; pod web-1 has not carried out the order it accepted minutes ago, so the other pods no longer wait for it: read the log of pod web-1"},
 		{"the configuration may be taken back", servedOnProbation, "UpToDate", no, v1alpha2.ReasonConfigLoading, "Every pod serves configuration r1; the change is complete in at most 5 seconds"},
 		{"a new template's configuration may be taken back", func(in *Input) {
 			servedOnProbation(in)
@@ -366,7 +366,7 @@ func TestConditions(t *testing.T) {
 		{"a pod ignores orders", takesNoOrders(observe.OrderIgnored, "web-1"), "ConfigValid", unknown, v1alpha2.ReasonConfigPending,
 			"The instance manager of pod web-1 accepts orders and does not carry them out: read the log of pod web-1"},
 		{"a pod answers with too much", takesNoOrders(observe.AnswerTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
-			"The instance manager of pod web-1 answers on port 9113 with more than the operator reads of a pod: check what listens on the port in pod web-1"},
+			"The instance manager of pod web-1 sends a larger answer on port 9113 than the operator accepts: check what listens on the port in pod web-1"},
 		{"the pods of a namespace answer with too much", takesNoOrders(observe.AnswersTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
 			"The operator does not keep the status of pod web-1, because the pods of namespace "},
 		{"the pods of all namespaces answer with too much", takesNoOrders(observe.AnswersOfAllTooLarge, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,

@@ -43,7 +43,7 @@ func (v *view) orderFailure(why observe.OrderFailure, pods []string) string {
 	case observe.OrderIgnored:
 		return fmt.Sprintf("%s %s orders and %s not carry them out: read the log of %s", managers, verb("accepts", "accept"), verb("does", "do"), names)
 	case observe.AnswerTooLarge:
-		return fmt.Sprintf("%s %s on port %d with more than the operator reads of a pod: check what listens on the port in %s", managers, verb("answers", "answer"), instanceapi.Port, names)
+		return fmt.Sprintf("%s %s a larger answer on port %d than the operator accepts: check what listens on the port in %s", managers, verb("sends", "send"), instanceapi.Port, names)
 	case observe.AnswersTooLarge:
 		return fmt.Sprintf("the operator does not keep the status of %s, because the pods of namespace %s together report more than the namespace's share of memory (%d MiB): run fewer pods in the namespace",
 			names, v.in.Nginx.Namespace, observe.MaxAnswersOfNamespace>>20)

@@ -240,8 +240,11 @@ func (v *view) overdue() string {
 	if len(v.rollout.Overdue) == 0 {
 		return ""
 	}
-	names := podNames(v.rollout.Overdue)
-	return fmt.Sprintf("; %s accepted the order minutes ago and did not carry it out, so the others do not wait: read the log of %s", names, names)
+	names, format := podNames(v.rollout.Overdue), "; %s has not carried out the order it accepted minutes ago, so the other pods no longer wait for it: read the log of %s"
+	if len(v.rollout.Overdue) > 1 {
+		format = "; %s have not carried out the order they accepted minutes ago, so the other pods no longer wait for them: read the log of %s"
+	}
+	return fmt.Sprintf(format, names, names)
 }
 
 func (v *view) workload() *observe.Workload { return v.in.State.Workload() }

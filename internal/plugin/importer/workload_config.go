@@ -86,7 +86,7 @@ func (w *workload) mounts() *mounts {
 		case within(path.Clean(mount.MountPath), writable):
 			w.scratchMount(at, volume)
 		case slices.Contains([]string{"/etc", "/opt"}, path.Clean(mount.MountPath)):
-			w.take(at, NotCarried, "the folder has folders of the operator: mount the volume at a folder below it")
+			w.take(at, NotCarried, "the folder contains folders of the operator: mount the volume at a folder below it")
 		default:
 			kept, ok := w.mount(at, mount)
 			if !ok {
