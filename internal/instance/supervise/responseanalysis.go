@@ -234,6 +234,9 @@ func (a *comparison) open() bool {
 		return true
 	case a.waiting(a.begun) > 0:
 		return a.first.Answers < leastFirst || inProgressShare*a.waiting(a.begun) > a.first.Answers
+	case a.first.Answers == 0 && rate(a.before) >= firstRate:
+		// Where requests are rare, the first may be on its way.
+		return true
 	default:
 		return float64(a.first.Answers) < max(enoughFirst, rate(a.before)*enoughTime.Seconds()) && a.since < firstWait
 	}

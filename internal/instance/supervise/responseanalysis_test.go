@@ -41,13 +41,15 @@ func TestComparison(t *testing.T) {
 // TestOpen: other pods wait only while more answers can still prove something.
 func TestOpen(t *testing.T) {
 	tally := func(bad, answers int64) window.Tally { return window.Tally{Answers: answers, Bad: bad} }
-	busy := window.Tally{Answers: 600, Time: 30 * time.Second}
+	busy, quiet := window.Tally{Answers: 600, Time: 30 * time.Second}, window.Tally{Answers: 120, Time: 30 * time.Second}
 	for name, tt := range map[string]struct {
 		comparison
 		want bool
 	}{
 		"no answer yet":              {comparison{}, true},
 		"no answer for a while":      {comparison{since: firstWait}, false},
+		"no answer where few come":   {comparison{before: quiet, since: 2 * firstWait}, true},
+		"one where few come":         {comparison{first: tally(0, 1), before: quiet, since: 2 * firstWait}, false},
 		"a good answer":              {comparison{first: tally(0, 1)}, true},
 		"good answers":               {comparison{first: tally(0, 4)}, false},
 		"one waits":                  {comparison{first: tally(0, 4), begun: 5, grown: 1}, true},
