@@ -13,9 +13,9 @@ import (
 // such a token is always answered, and so is a client at another address that has none yet.
 func TestUnknownTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
+		queries := 0
 		handler := limitTokens(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			asked++
+			queries++
 			if r.Header.Get("Authorization") != "Bearer good" {
 				http.Error(w, "Authentication failed", http.StatusInternalServerError)
 			}
@@ -31,24 +31,24 @@ func TestUnknownTokens(t *testing.T) {
 		if code := scrape("192.0.2.1:1", "good"); code != http.StatusOK {
 			t.Errorf("a good token is answered %d", code)
 		}
-		asked = 0
+		queries = 0
 		const requests = 1000
 		for i := range requests {
 			scrape("192.0.2.2:1", strconv.Itoa(i))
 		}
-		if asked > tokensBurst || scrape("192.0.2.2:1", "good") != http.StatusOK {
-			t.Errorf("the API server is asked about %d unknown tokens", asked)
+		if queries > tokensBurst || scrape("192.0.2.2:1", "good") != http.StatusOK {
+			t.Errorf("the API server gets queries about %d unknown tokens", queries)
 		}
 		time.Sleep(time.Second)
 		if code := scrape("192.0.2.3:1", "another"); code != http.StatusInternalServerError {
-			t.Errorf("a client at another address is answered %d, although the API server was not asked", code)
+			t.Errorf("a client at another address is answered %d, although the API server got no query", code)
 		}
-		asked = 0
+		queries = 0
 		for i := range requests {
 			scrape("192.0.2."+strconv.Itoa(i%200)+":1", strconv.Itoa(i))
 		}
-		if asked > 2*allTokens {
-			t.Errorf("of many addresses, the API server is asked about %d unknown tokens", asked)
+		if queries > 2*allTokens {
+			t.Errorf("of many addresses, the API server gets queries about %d unknown tokens", queries)
 		}
 	})
 }

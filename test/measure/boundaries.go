@@ -49,11 +49,16 @@ func boundaryAttacks() []boundaryAttack {
 	text := func(mebibytes int) string {
 		return review + `{"x":"'; head -c ` + strconv.Itoa(mebibytes) + `M /dev/zero | tr '\0' A; printf '"}]}}'`
 	}
+	// Within the limits, 300 KB of containers take 60 MB once they are decoded.
+	containers := `printf '{"request":{"uid":"a","desiredAPIVersion":"operator.example.com/v1alpha1","objects":[` +
+		`{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","spec":{"podTemplate":{"containers":[{}'; ` +
+		`yes ',{}' | head -n 99000 | tr -d '\n'; printf ']}}}]}}'`
 	items := review + `{}'; yes ',{}' | head -n 2000000 | tr -d '\n'; printf ']}}'`
 	return []boundaryAttack{
 		{"reviews of 120 MiB to the conversion webhook", onNode(1, text(120), "convert")},
 		{"50 reviews of 60 MiB at a time", onNode(50, text(60), "convert")},
 		{"reviews of 2,000,000 empty objects", onNode(4, items, "convert")},
+		{"30 reviews of 99,000 empty containers at a time", onNode(30, containers, "convert")},
 		{"reviews that never end", onNode(100, `printf '{"kind":'; sleep 60`, "convert")},
 		{"pods that answer with 345,000 empty certificates", liars("certificates", 345_000)},
 		{"pods that answer with 345,000 empty revisions", liars("revisions", 345_000)},

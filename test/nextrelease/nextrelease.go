@@ -77,7 +77,8 @@ func overlay(dir string, edits []edit) (string, error) {
 		if changed == string(text) {
 			return "", fmt.Errorf("%s does not have what is to be changed: %q", e.file, e.text)
 		}
-		replacements[e.file] = filepath.Join(dir, filepath.Base(e.file))
+		// With its own suffix, it would be a file of a package here.
+		replacements[e.file] = filepath.Join(dir, filepath.Base(e.file)+".overlay")
 		if err := os.WriteFile(replacements[e.file], []byte(changed), 0o644); err != nil {
 			return "", err
 		}

@@ -234,12 +234,17 @@ func (a *comparison) open() bool {
 		return true
 	case a.waiting(a.begun) > 0:
 		return a.first.Answers < leastFirst || inProgressShare*a.waiting(a.begun) > a.first.Answers
-	case a.first.Answers == 0 && rate(a.before) >= firstRate:
-		// Where requests are rare, the first may be on its way.
-		return true
 	default:
-		return float64(a.first.Answers) < max(enoughFirst, rate(a.before)*enoughTime.Seconds()) && a.since < firstWait
+		return a.tooFew()
 	}
+}
+
+// tooFew reports whether answers that are not expected yet may still come: where requests are rare, the first one.
+func (a *comparison) tooFew() bool {
+	if a.first.Answers == 0 && rate(a.before) >= firstRate {
+		return true
+	}
+	return float64(a.first.Answers) < max(enoughFirst, rate(a.before)*enoughTime.Seconds()) && a.since < firstWait
 }
 
 // behind reports whether fewer than half of the answers have arrived that the earlier rate predicts:

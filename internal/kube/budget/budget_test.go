@@ -69,7 +69,7 @@ func TestFairShare(t *testing.T) {
 	if b.Used() > b.total {
 		t.Errorf("%d bytes are used", b.Used())
 	}
-	if b.Keep("greedy-0", item(0), 900) != "" || b.Keep("greedy-0", item(0), 900) != "" {
+	if b.Keep("greedy-0", item(0), 1000) != "" || b.Keep("greedy-0", item(0), 900) != "" {
 		t.Error("an item that does not grow is dropped")
 	}
 }

@@ -16,7 +16,7 @@ import (
 // annotationNotCached says of an object why its content is not in the cache. It is in the cache only.
 const annotationNotCached = "operator.example.com/not-cached"
 
-// TooLarge: the object alone is too large.
+// TooLarge says that the object alone is too large.
 const TooLarge budget.Excess = "TooLarge"
 
 // Content bounds the content of cached objects. Anyone in a namespace can create objects that a cache selects by their labels,

@@ -22,19 +22,19 @@ func newSlots(most int) *slots {
 
 // acquire waits for a slot. It reports whether there is one before the context ends; release it then.
 func (s *slots) acquire(ctx context.Context, namespace string) bool {
-	granted := make(chan struct{})
+	given := make(chan struct{})
 	s.mu.Lock()
-	s.waiting[namespace] = append(s.waiting[namespace], granted)
-	s.grant()
+	s.waiting[namespace] = append(s.waiting[namespace], given)
+	s.assign()
 	s.mu.Unlock()
 	select {
-	case <-granted:
+	case <-given:
 		return true
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.waiting[namespace], granted); i >= 0 {
+	if i := slices.Index(s.waiting[namespace], given); i >= 0 {
 		s.setWaiting(namespace, slices.Delete(s.waiting[namespace], i, i+1))
 		return false
 	}
@@ -49,11 +49,11 @@ func (s *slots) release(namespace string) {
 	if s.used[namespace]--; s.used[namespace] == 0 {
 		delete(s.used, namespace)
 	}
-	s.grant()
+	s.assign()
 }
 
-// grant gives the free slots to queries that wait, first to those of the namespaces with the fewest.
-func (s *slots) grant() {
+// assign gives the free slots to queries that wait, first to those of the namespaces with the fewest.
+func (s *slots) assign() {
 	for s.free > 0 {
 		best, found := "", false
 		for namespace := range s.waiting {

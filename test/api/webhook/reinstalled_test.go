@@ -60,4 +60,3 @@ func applied(t *testing.T, kube client.Client) (uid string) {
 	})
 	return string(nginx.UID)
 }
-
