@@ -533,6 +533,22 @@ func TestAnotherClock(t *testing.T) {
 	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
 }
 
+// TestClockIsPutBack: a rollout that began before the operator's clock was put back by an hour ends in time.
+func TestClockIsPutBack(t *testing.T) {
+	p := newSimulation(t)
+	p.bad["nginx:2"] = true
+	p.nginx.Spec.Image = new("nginx:2")
+	p.tick()
+	for name, r := range p.records {
+		if r.Annotations[naming.AnnotationStartedAt] != "" {
+			r.Annotations[naming.AnnotationStartedAt] = p.now.Add(time.Hour).Format(time.RFC3339Nano)
+			p.records[name] = r
+		}
+	}
+	p.settle()
+	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+}
+
 // TestEquivalentSpec: another release does not take an equivalent spec for another declaration.
 func TestEquivalentSpec(t *testing.T) {
 	p := newSimulation(t)

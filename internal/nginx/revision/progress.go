@@ -104,7 +104,8 @@ func (p *progress) rolling() *history.Revision {
 func (p *progress) pausedOrResumed(r *history.Revision) *history.Revision {
 	now := *r
 	now.Paused = p.selection.Paused
-	if r.Paused && !now.Paused {
+	if r.Paused && !now.Paused || r.StartedAt.After(p.Now) {
+		// A time in the future was written by a wrong clock.
 		now.StartedAt = p.Now
 	}
 	return &now
@@ -186,7 +187,7 @@ func (p *progress) stallsAt(began time.Time) time.Time {
 	last := began
 	for _, pod := range p.newPods() {
 		for _, at := range []time.Time{pod.Created, pod.ReadySince} {
-			if at.After(last) {
+			if at.After(last) && !at.After(p.Now) {
 				last = at
 			}
 		}

@@ -184,10 +184,16 @@ func (in TemplateInput) waiting() (since time.Time, waiting bool) {
 			first = p.Created
 		}
 	}
-	if first.Before(in.StartedAt) {
-		first = in.StartedAt
+	return in.since(first), true
+}
+
+// since returns a time that a pod shows, or the beginning of the rollout if that is later. Times in the future are those of
+// another clock, and say nothing.
+func (in TemplateInput) since(shown time.Time) time.Time {
+	if shown.Before(in.StartedAt) || shown.After(in.Now) {
+		return in.StartedAt
 	}
-	return first, true
+	return shown
 }
 
 // limit returns how long new pods may take, including the time that they have to serve.
@@ -250,7 +256,7 @@ func (in TemplateInput) advanceCanary(step *Step) {
 		if !p.Ready {
 			continue
 		}
-		served := min(in.Now.Sub(p.ReadySince), in.Now.Sub(in.StartedAt))
+		served := in.Now.Sub(in.since(p.ReadySince))
 		if len(step.AnalyzeAgain) == 0 || served < step.Served {
 			step.Served = served
 		}

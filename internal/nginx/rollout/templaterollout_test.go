@@ -332,3 +332,16 @@ func TestGoingBackIsStableAtOnce(t *testing.T) {
 		t.Error("pods that start meanwhile would boot with what has failed")
 	}
 }
+
+// TestClocksOfOthers: an operator whose clock is an hour late, or early, waits no longer for pods than one with the right clock.
+func TestClocksOfOthers(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for ahead, want := range map[time.Duration]time.Time{
+		0: now.Add(-time.Minute), time.Hour: now.Add(-2 * time.Minute), -time.Hour: now.Add(-2 * time.Minute),
+	} {
+		in := TemplateInput{Now: now, StartedAt: now.Add(-2 * time.Minute), New: []NewPod{{Created: now.Add(ahead - time.Minute)}}}
+		if since, waiting := in.waiting(); !waiting || !since.Equal(want) {
+			t.Errorf("pods %s ahead: waiting %t, since %s, want %s", ahead, waiting, since, want)
+		}
+	}
+}
