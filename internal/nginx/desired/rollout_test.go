@@ -533,20 +533,36 @@ func TestAnotherClock(t *testing.T) {
 	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
 }
 
-// TestClockIsPutBack: a rollout that began before the operator's clock was put back by an hour ends in time.
+// TestClockIsPutBack: a rollout that began before the operator's clock was put back by an hour begins anew by that clock, so its
+// deadlines are not an hour late.
 func TestClockIsPutBack(t *testing.T) {
 	p := newSimulation(t)
-	p.bad["nginx:2"] = true
+	p.settle()
 	p.nginx.Spec.Image = new("nginx:2")
 	p.tick()
-	for name, r := range p.records {
-		if r.Annotations[naming.AnnotationStartedAt] != "" {
-			r.Annotations[naming.AnnotationStartedAt] = p.now.Add(time.Hour).Format(time.RFC3339Nano)
-			p.records[name] = r
+	began := func(change func(map[string]string)) (times []time.Time) {
+		for _, r := range p.records {
+			if r.Annotations[naming.AnnotationStage] == "" {
+				continue
+			}
+			change(r.Annotations)
+			at, err := time.Parse(time.RFC3339Nano, r.Annotations[naming.AnnotationStartedAt])
+			if err != nil {
+				t.Fatal(err)
+			}
+			times = append(times, at)
 		}
+		return times
+	}
+	began(func(annotations map[string]string) {
+		annotations[naming.AnnotationStartedAt] = p.now.Add(time.Hour).Format(time.RFC3339Nano)
+	})
+	p.tick()
+	if times := began(func(map[string]string) {}); len(times) != 1 || times[0].After(p.now) {
+		t.Errorf("rollouts began at %v, and it is %s", times, p.now)
 	}
 	p.settle()
-	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
 }
 
 // TestEquivalentSpec: another release does not take an equivalent spec for another declaration.

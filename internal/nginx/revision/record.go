@@ -116,7 +116,7 @@ func (p *progress) failedRecord() (history.Revision, error) {
 // rollingRecord records that the rollout has begun or advanced; zero if that is recorded.
 func (p *progress) rollingRecord() (history.Revision, error) {
 	r := *p.Began
-	if noted := p.State.History.Named(r.Name); noted != nil && noted.Stage == p.Step.Stage && noted.Paused == r.Paused && noted.Failure == r.Failure {
+	if noted := p.State.History.Named(r.Name); noted != nil && noted.Stage == p.Step.Stage && noted.Paused == r.Paused && noted.Failure == r.Failure && noted.StartedAt.Equal(r.StartedAt) {
 		return history.Revision{}, nil
 	}
 	r.Stage = p.Step.Stage

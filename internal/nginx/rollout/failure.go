@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"time"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/poddiagnosis"
@@ -23,11 +24,20 @@ func (in TemplateInput) failure() (poddiagnosis.Diagnosis, bool) {
 // unrecoverable returns a diagnosis for which waiting is useless, other than of bad nodes; nil if there is none.
 func (in TemplateInput) unrecoverable(bad map[string]int) *poddiagnosis.Diagnosis {
 	for _, p := range in.New {
-		if d := p.Diagnosis; d != nil && bad[p.Node] == 0 && !d.FailAfter.IsZero() && !in.Now.Before(d.FailAfter) {
+		if d := p.Diagnosis; d != nil && bad[p.Node] == 0 && !d.FailAfter.IsZero() && !in.Now.Before(in.failAfter(p)) {
 			return d
 		}
 	}
 	return nil
+}
+
+// failAfter returns when waiting for a pod is useless, by the operator's clock.
+func (in TemplateInput) failAfter(p NewPod) time.Time {
+	at := p.Diagnosis.FailAfter
+	if p.Created.After(in.Now) {
+		return in.StartedAt.Add(at.Sub(p.Created))
+	}
+	return at
 }
 
 // late returns why there was no progress in time, as far as the pods show.

@@ -284,7 +284,7 @@ func (in TemplateInput) timeUntilFailure() time.Duration {
 	}
 	for _, p := range in.New {
 		if p.Diagnosis != nil && !p.Diagnosis.FailAfter.IsZero() {
-			after = Soonest(after, p.Diagnosis.FailAfter.Sub(in.Now))
+			after = Soonest(after, in.failAfter(p).Sub(in.Now))
 		}
 		if p.Running && !p.Ready {
 			after = Soonest(after, min(max(in.Now.Sub(p.Created)/4, retryFirst), retryMost))

@@ -343,5 +343,9 @@ func TestClocksOfOthers(t *testing.T) {
 		if since, waiting := in.waiting(); !waiting || !since.Equal(want) {
 			t.Errorf("pods %s ahead: waiting %t, since %s, want %s", ahead, waiting, since, want)
 		}
+		in.New[0].Diagnosis = &poddiagnosis.Diagnosis{Message: "it crashes", FailAfter: in.New[0].Created.Add(30 * time.Second)}
+		if in.unrecoverable(nil) == nil {
+			t.Errorf("pods %s ahead: a pod that has crashed for long enough is waited for", ahead)
+		}
 	}
 }
