@@ -175,7 +175,7 @@ func TestVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(text), "The operator needs Kubernetes "+oldest+",") || !regexp.MustCompile(`All tests run on `+regexp.QuoteMeta(newest)+`\.`).Match(text) {
+	if !strings.Contains(string(text), "The operator requires Kubernetes "+oldest+" ") || !regexp.MustCompile(`All tests run on `+regexp.QuoteMeta(newest)+`\.`).Match(text) {
 		t.Errorf("docs/installation.md names other versions than %s and %s", oldest, newest)
 	}
 }
