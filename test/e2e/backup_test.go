@@ -325,7 +325,7 @@ func TestBackupToClaim(t *testing.T) {
 	runOnClaims(t, namespace, "lose", `rm /claims/uploads/photo.txt`, "uploads")
 	restore := createRestore(t, namespace, "back", backupv1alpha1.NginxRestoreSpec{Backup: from(backup)})
 	waitRestore(t, restore, backupv1alpha1.ConditionVerified, backupv1alpha1.ReasonVerified)
-	if c := meta.FindStatusCondition(restore.Status.Conditions, backupv1alpha1.ConditionCompleted); !strings.Contains(c.Message, "does not have the files of PersistentVolumeClaim backups") {
+	if c := meta.FindStatusCondition(restore.Status.Conditions, backupv1alpha1.ConditionCompleted); !strings.Contains(c.Message, "does not contain the files of PersistentVolumeClaim backups") {
 		t.Errorf("the restore says %s", c.Message)
 	}
 	if photo := runOnClaims(t, namespace, "look", `cat /claims/uploads/photo.txt`, "uploads"); strings.TrimSpace(photo) != "photo" {
