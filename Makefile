@@ -268,7 +268,8 @@ test-e2e-kubelet: $(CLUSTER) ## Run the main end-to-end tests on a local cluster
 .PHONY: test-docs
 test-docs: $(CLUSTER) kubectl-nginx ## Run the commands of the README and the guides on the local cluster, and compare their output
 	@$(MAKE) up deploy
-	@PATH="$(BIN):$$PATH" KUBECONFIG="$(LOCAL_KUBECONFIG)" KUBECTL=$(kubectl) $(TEST_NAMES) -count=1 -tags=e2e -timeout=15m $(SELECT) ./test/docs
+	@PATH="$(BIN):$$PATH" KUBECONFIG="$$($(CLUSTER) kubeconfig)" KUBECTL=$$($(CLUSTER) envtest-assets)/kubectl \
+		$(TEST_NAMES) -count=1 -tags=e2e -timeout=15m $(SELECT) ./test/docs
 
 .PHONY: test-e2e-helm
 test-e2e-helm: $(HELM) ## Run the end-to-end tests against a Helm install
