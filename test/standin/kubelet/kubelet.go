@@ -314,11 +314,9 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	if !ready {
 		pod.Status.Conditions[0].Status, pod.Status.ContainerStatuses[0].Ready = corev1.ConditionFalse, false
 	}
-	if err := k.client.Status().Update(ctx, pod); err != nil {
-		// The next sync restarts it.
-		return errors.Join(err, k.end(key))
-	}
-	return nil
+	// After a conflict, the next sync reports the status. The instance goes on: the pod that the cache holds may be older than
+	// the status that was reported.
+	return k.client.Status().Update(ctx, pod)
 }
 
 // templateOf identifies the template of a pod.
