@@ -45,8 +45,8 @@ type host struct {
 	locations []*location
 	// root passes on what no location does, if an Ingress has a default backend.
 	root *location
-	// foreignRegex is set if an Ingress of another namespace makes the paths regular expressions.
-	foreignRegex bool
+	// foreign is the same host in other namespaces.
+	foreign []*host
 	// foreignTLS is set if one has a certificate for the host, so that ingress-nginx redirects to HTTPS.
 	foreignTLS bool
 	// closed are reasons why all paths answer 403.
@@ -63,6 +63,8 @@ type location struct {
 	// missing says why there is no upstream.
 	missing  string
 	settings *settings
+	// rivals are those of other Ingress objects with the path, if it is not known which one ingress-nginx takes.
+	rivals []*settings
 	// closed are reasons why the path answers 403, in addition to those of its Ingress.
 	closed []closure
 }
@@ -266,6 +268,9 @@ func (x *ingressImport) addLocation(h *host, l *location) {
 	first := h.locations[at]
 	if first.settings == l.settings {
 		return
+	}
+	if !x.ordered {
+		first.rivals = append(first.rivals, l.settings)
 	}
 	if x.ordered || first.settings.protection() == l.settings.protection() {
 		x.review.step("Check the path %s of %s: the Ingress objects %s and %s both have it, and the first one is used.", l.path, cmp.Or(h.name, "all hosts"), first.settings.name, l.settings.name)

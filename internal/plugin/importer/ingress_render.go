@@ -100,6 +100,8 @@ func (x *ingressImport) finish(r *Result) error {
 	x.closeAliases()
 	for _, name := range slices.Sorted(maps.Keys(x.hosts)) {
 		x.closeSameRegex(x.hosts[name])
+		x.closeUnclearRegex(x.hosts[name])
+		x.closeUnclearRoot(x.hosts[name])
 	}
 	// The server of all other hosts has the place of _, because the first one of several with a name gets its requests.
 	names := slices.SortedFunc(maps.Keys(x.hosts), func(a, b string) int { return cmp.Compare(cmp.Or(a, "_"), cmp.Or(b, "_")) })
@@ -244,16 +246,12 @@ func (x *ingressImport) renderHost(w *writer, h *host) {
 // names returns the names of a server. One that is a host of its own is no alias.
 func (x *ingressImport) names(h *host) []string {
 	names := []string{cmp.Or(serverName(h.name), "_")}
-	for _, s := range h.settings {
-		if len(s.aliases) == 0 || s.canary {
-			continue
-		}
-		for _, alias := range s.aliases {
+	if own := aliased(h); len(own) > 0 { // ingress-nginx takes those of the first Ingress
+		for _, alias := range own[0].aliases {
 			if x.hosts[alias] == nil {
 				names = append(names, alias)
 			}
 		}
-		break // ingress-nginx takes those of the first Ingress
 	}
 	return unique(names)
 }
@@ -263,7 +261,7 @@ func (x *ingressImport) names(h *host) []string {
 func (x *ingressImport) closeAliases() {
 	for _, name := range slices.Sorted(maps.Keys(x.hosts)) {
 		h := x.hosts[name]
-		own := slices.DeleteFunc(slices.Clone(h.settings), func(s *settings) bool { return s.canary || len(s.aliases) == 0 })
+		own := aliased(h)
 		for _, s := range own {
 			if x.ordered || slices.Equal(s.aliases, own[0].aliases) {
 				continue
@@ -279,18 +277,35 @@ func (x *ingressImport) closeAliases() {
 }
 
 // closeSameRegex closes a path that two Ingress objects have with different types, if the paths of their host are regular
-// expressions: the types make no difference then, and the first path counts.
+// expressions: the types make no difference then, and the first path counts, which may be that of another namespace.
 func (x *ingressImport) closeSameRegex(h *host) {
-	if x.ordered || !h.regex() {
+	if !h.regex() {
 		return
 	}
 	for i, first := range h.locations {
 		for _, second := range h.locations[i+1:] {
-			// The path / comes before the exact one.
-			if first.path == second.path && first.path != "/" && first.settings != nil && second.settings != nil && first.settings.protection() != second.settings.protection() {
+			if first.path != second.path || first.path == "/" {
+				continue // The path / comes before the exact one.
+			}
+			if !x.ordered && first.settings != nil && second.settings != nil && first.settings.protection() != second.settings.protection() {
 				first.closed = append(first.closed, x.ambiguous(h, first.settings, second.settings, "the path "+first.path))
 			}
+			first.closed = slices.Concat(first.closed, second.closed)
+			second.closed = first.closed
 		}
+	}
+}
+
+// closeUnclearRoot closes the default backend of a host with several Ingress objects, if it is not known which one is the first:
+// only the default backend of the first one counts.
+func (x *ingressImport) closeUnclearRoot(h *host) {
+	if x.ordered || h.root == nil || h.name == "" {
+		return
+	}
+	if other := slices.IndexFunc(h.settings, func(s *settings) bool { return !s.canary && s != h.root.settings }); other >= 0 {
+		root := *h.root // the Ingress may have other hosts
+		root.closed = append(slices.Clip(root.closed), x.ambiguous(h, root.settings, h.settings[other], "the default backend"))
+		h.root = &root
 	}
 }
 
@@ -424,13 +439,32 @@ func (x *ingressImport) closeShared(h, foreign *host, namespace string) {
 			h.closed = append(h.closed, closure{s.name, "what it sets for the whole server"})
 		}
 	}
-	h.foreignRegex, h.foreignTLS = h.foreignRegex || foreign.regex(), h.foreignTLS || foreign.tls != ""
+	x.closeForeignAliases(h, foreign, namespace)
+	h.foreign, h.foreignTLS = append(h.foreign, foreign), h.foreignTLS || foreign.tls != ""
 	h.closeForeignRoot(foreign, namespace)
 	for _, l := range foreign.locations {
 		if l.settings != nil {
 			h.closeForeignPath(l, namespace)
 		}
 	}
+}
+
+// closeForeignAliases closes the aliases of a host if an Ingress of another namespace has aliases of the same host: ingress-nginx
+// takes those of the first Ingress.
+func (x *ingressImport) closeForeignAliases(h, foreign *host, namespace string) {
+	if len(aliased(foreign)) == 0 {
+		return
+	}
+	for _, s := range aliased(h) {
+		for _, alias := range s.aliases {
+			x.closeHost(alias, namespace)
+		}
+	}
+}
+
+// aliased returns the settings of a host that have aliases.
+func aliased(h *host) []*settings {
+	return slices.DeleteFunc(slices.Clone(h.settings), func(s *settings) bool { return s.canary || len(s.aliases) == 0 })
 }
 
 // closeForeignRoot closes the default backend of a host if it may be that of another namespace.
@@ -504,13 +538,67 @@ func (x *ingressImport) renderWWW(w *writer, h *host) {
 
 // regex reports whether the paths of a server are regular expressions.
 func (h *host) regex() bool {
-	rewrites := func(s *settings, path string) bool { return s != nil && (s.useRegex || s.needsRewrite(path)) }
-	if h.foreignRegex || slices.ContainsFunc(h.locations, func(l *location) bool { return rewrites(l.settings, l.path) }) {
-		return true
+	return slices.ContainsFunc(h.claims(), func(c claim) bool { return c.by[0].makesRegex(c.path) })
+}
+
+// claim is a path of a server, and the settings of which ingress-nginx takes one for it: the first, if the order is known.
+type claim struct {
+	path     string
+	pathType networkingv1.PathType
+	by       []*settings
+}
+
+// claims returns the paths of a server that Ingress objects of all namespaces have, and the path / that ingress-nginx adds with the
+// annotations of the first one.
+func (h *host) claims() (all []claim) {
+	var own []*settings
+	hasRoot := false
+	for _, one := range append([]*host{h}, h.foreign...) {
+		for _, l := range one.locations {
+			hasRoot = hasRoot || l.isRoot()
+			if l.settings == nil {
+				continue
+			}
+			by := append([]*settings{l.settings}, l.rivals...)
+			if at := slices.IndexFunc(all, func(c claim) bool { return c.path == l.path && c.pathType == l.pathType }); at >= 0 {
+				all[at].by = append(all[at].by, by...)
+			} else {
+				all = append(all, claim{l.path, l.pathType, by})
+			}
+		}
+		for _, s := range one.settings {
+			if !s.canary {
+				own = append(own, s)
+			}
+		}
 	}
-	// Without a path /, ingress-nginx adds one with the annotations of the first Ingress.
-	first := slices.IndexFunc(h.settings, func(s *settings) bool { return !s.canary })
-	return first >= 0 && h.name != "" && !slices.ContainsFunc(h.locations, (*location).isRoot) && rewrites(h.settings[first], "/")
+	if h.name != "" && len(own) > 0 && !hasRoot {
+		all = append(all, claim{"/", networkingv1.PathTypePrefix, own})
+	}
+	return all
+}
+
+// closeUnclearRegex closes a host whose paths are regular expressions only if ingress-nginx takes one of two Ingress objects, and
+// it is not known which one it takes.
+func (x *ingressImport) closeUnclearRegex(h *host) {
+	if x.ordered && len(h.foreign) == 0 {
+		return
+	}
+	var unclear []closure
+	for _, c := range h.claims() {
+		with := slices.IndexFunc(c.by, func(s *settings) bool { return s.makesRegex(c.path) })
+		without := slices.IndexFunc(c.by, func(s *settings) bool { return !s.makesRegex(c.path) })
+		switch {
+		case with >= 0 && without < 0:
+			return
+		case with >= 0 && len(h.foreign) > 0:
+			// There is a step about the host of several namespaces.
+			unclear = append(unclear, closure{c.by[with].name, "whether paths are regular expressions"})
+		case with >= 0:
+			unclear = append(unclear, x.ambiguous(h, c.by[with], c.by[without], "the path "+c.path))
+		}
+	}
+	h.closed = append(h.closed, unclear...)
 }
 
 // sorted returns the locations in the order of ingress-nginx: of regular expressions, nginx takes the first that matches.

@@ -50,6 +50,9 @@ func (s *settings) needsRewrite(path string) bool {
 	return s.rewriteTarget != "" && s.rewriteTarget != path
 }
 
+// makesRegex reports whether a path with these settings makes all paths of its server regular expressions.
+func (s *settings) makesRegex(path string) bool { return s.useRegex || s.needsRewrite(path) }
+
 // protection returns a text that is the same for Ingress objects that protect their paths in the same way.
 func (s *settings) protection() string {
 	var all []string

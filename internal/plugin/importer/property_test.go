@@ -17,7 +17,7 @@ import (
 // TestNoPathIsMoreOpen compares what an import lets through with a model of ingress-nginx: for each host, path, client and
 // credential, a backend that the import reaches is one that ingress-nginx reaches.
 func TestNoPathIsMoreOpen(t *testing.T) {
-	const sets = 400
+	const sets = 1000
 	admitted := 0
 	for seed := range uint64(sets) {
 		set := generate(rand.New(rand.NewPCG(seed, 35)))
