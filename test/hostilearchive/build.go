@@ -132,17 +132,27 @@ type build struct {
 
 func same[T any](v T) T { return v }
 
-// base returns a valid archive.
-func base() *build {
+// definition is the application of a namespace.
+const definition = `apiVersion: operator.example.com/v1alpha2
+kind: NginxOperator
+metadata: {name: web, namespace: %s}
+spec:
+  content:
+  - mountPath: /srv
+    persistentVolumeClaim: {claimName: pages}
+`
+
+// base returns a valid archive of a namespace.
+func base(namespace string) *build {
 	return &build{
 		info: archive.Info{
-			Format: archive.Format, Name: "web-1", UID: "b1", Namespace: "shop",
+			Format: archive.Format, Name: "web-1", UID: "b1", Namespace: namespace,
 			Application: archive.Application{Name: "web", UID: "a1", Generation: 7},
 			TakenAt:     time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), Trigger: "Schedule", OperatorVersion: "1", Image: "nginx:1", ConfigRevision: "c1",
 			Content: []archive.Volume{{Index: 0, Claim: "pages", MountPath: "/srv"}},
 		},
 		parts: []part{
-			file("backup.json", ""), file("nginxoperator.yaml", "kind: NginxOperator\n"), file("config/asked/nginx.conf", "events {}\n"),
+			file("backup.json", ""), file("nginxoperator.yaml", fmt.Sprintf(definition, namespace)), file("config/asked/nginx.conf", "events {}\n"),
 			directory("content/0"), directory("content/0/a"), file("content/0/a/index.html", "<h1>hello</h1>\n"),
 			link("content/0/a/link", "index.html"), file("content/0/b.html", "<b>\n"), file("secrets/tls.age", "age-encryption.org/v1\n"),
 		},

@@ -30,14 +30,17 @@ type rule struct {
 	edit       func(*build)
 }
 
-// Corpus returns all cases.
-func Corpus() []Case {
+// Namespace is the namespace that tests of readers use. A restore reads only archives of its own namespace.
+const Namespace = "shop"
+
+// Corpus returns all cases, as archives of application web of a namespace.
+func Corpus(namespace string) []Case {
 	var cases []Case
 	for _, r := range slices.Concat(pathRules, longRules, linkRules, typeRules, headerRules, orderRules, bombRules, streamRules, flipRules(), cutRules(), manifestRules, commitRules) {
 		limits := archive.DefaultLimits()
 		limits.Slack, limits.Ratio = 1<<20, 100
 		cases = append(cases, Case{Name: r.name, Want: r.want, Limits: limits, Build: func() ([]byte, archive.Commit) {
-			b := base()
+			b := base(namespace)
 			r.edit(b)
 			return b.archive()
 		}})
@@ -45,6 +48,6 @@ func Corpus() []Case {
 	return cases
 }
 
-// Honest returns a valid archive that is made like those of the corpus. A reader that rejects it
+// Honest returns a valid archive of a namespace that is made like those of the corpus. A reader that rejects it
 // would reject the others for the wrong reason.
-func Honest() ([]byte, archive.Commit) { return base().archive() }
+func Honest(namespace string) ([]byte, archive.Commit) { return base(namespace).archive() }

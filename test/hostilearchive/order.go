@@ -58,12 +58,11 @@ var manifestRules = []rule{
 	{"manifest is first", `backup.json must be the first file`, func(b *build) { b.place = 0 }},
 	{"manifest is in the middle", `out of order`, func(b *build) {
 		b.place = 4
+		before := func() archive.Totals { return (&build{parts: b.parts[:b.place]}).totals() }
 		b.manifest = func(l []string) []string {
-			return append(l[:5], jsonLine(map[string]archive.Totals{"totals": {Entries: 4, Files: 3, Bytes: int64(len(b.parts[0].body)) + 30}}))
+			return append(l[:5], jsonLine(map[string]archive.Totals{"totals": before()}))
 		}
-		b.commit = func(c *archive.Commit) {
-			c.Totals = archive.Totals{Entries: 4, Files: 3, Bytes: int64(len(b.parts[0].body)) + 30}
-		}
+		b.commit = func(c *archive.Commit) { c.Totals = before() }
 	}},
 	{"manifest twice", `occurs twice`, func(b *build) {
 		b.tar = func(tar []byte) []byte {

@@ -18,7 +18,7 @@ import (
 // measureHostile reads every archive of the corpus in every possible way. Each must be refused
 // without anything being written.
 func measureHostile(ctx context.Context, s *session) ([]figure.Figure, error) {
-	corpus := hostilearchive.Corpus()
+	corpus := hostilearchive.Corpus(hostilearchive.Namespace)
 	var unrefused, written, unclear []string
 	for _, c := range corpus {
 		packed, commit := c.Build()
@@ -39,7 +39,7 @@ func measureHostile(ctx context.Context, s *session) ([]figure.Figure, error) {
 		}
 	}
 	s.progress("hostile-archives: a valid archive, as a control")
-	packed, commit := hostilearchive.Honest()
+	packed, commit := hostilearchive.Honest(hostilearchive.Namespace)
 	if _, err := archive.Verify(ctx, bytes.NewReader(packed), commit, archive.DefaultLimits()); err != nil {
 		return nil, fmt.Errorf("a valid archive is refused: %w", err)
 	}

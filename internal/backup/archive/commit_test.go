@@ -79,7 +79,7 @@ func TestOldArchive(t *testing.T) {
 // FuzzVerify: restoring an archive that Verify accepts never writes outside the volume. It changes
 // the tars of the corpus, with records that match them.
 func FuzzVerify(f *testing.F) {
-	for _, c := range hostilearchive.Corpus() {
+	for _, c := range hostilearchive.Corpus(hostilearchive.Namespace) {
 		text, commit := c.Build()
 		record, err := json.Marshal(commit)
 		must.Succeed(f, err)
@@ -87,7 +87,7 @@ func FuzzVerify(f *testing.F) {
 			f.Add(tar, record)
 		}
 	}
-	text, commit := hostilearchive.Honest()
+	text, commit := hostilearchive.Honest(hostilearchive.Namespace)
 	record, err := json.Marshal(commit)
 	must.Succeed(f, err)
 	tar, err := unzip(text)

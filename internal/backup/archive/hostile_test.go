@@ -20,7 +20,7 @@ import (
 // TestHostile: every archive of the corpus is refused for the expected reason, and nothing of it is
 // written.
 func TestHostile(t *testing.T) {
-	cases := hostilearchive.Corpus()
+	cases := hostilearchive.Corpus(hostilearchive.Namespace)
 	if len(cases) < 150 {
 		t.Errorf("the corpus has only %d cases", len(cases))
 	}
@@ -102,7 +102,7 @@ func list(t *testing.T, dir string) map[string]string {
 
 // TestHonest: the archive from which the corpus is made is accepted.
 func TestHonest(t *testing.T) {
-	text, commit := hostilearchive.Honest()
+	text, commit := hostilearchive.Honest(hostilearchive.Namespace)
 	_, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
 	must.Succeed(t, err)
 }
