@@ -77,6 +77,9 @@ func (s *inputs) importIngresses() (*Result, error) {
 		return nil, err
 	}
 	controller := s.readController(&result.Review, done)
+	if objects = controller.served(objects, &result.Review, done); len(objects) == 0 {
+		return nil, fmt.Errorf("%w: ingress-nginx serves no Ingress whose snippets are riskier than annotations-risk-level of its ConfigMap: set it to Critical, or delete the snippets", ErrNothing)
+	}
 	imports := s.newIngressImports(objects, &result.Review, controller)
 	for _, o := range objects {
 		ingress, _ := o.typed.(*networkingv1.Ingress)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"example.com/nginx-operator/internal/instance/syntax"
 )
@@ -48,7 +49,7 @@ func snippetPolicyOf(allowed string) snippetPolicy {
 }
 
 // controllerKeys are the settings of the controller that the import carries over. They are read in this order.
-var controllerKeys = []string{"allow-snippet-annotations", "allowlist-source-range", "block-cidrs", "block-referers", "block-user-agents", "denylist-source-range",
+var controllerKeys = []string{"allow-snippet-annotations", "annotations-risk-level", "allowlist-source-range", "block-cidrs", "block-referers", "block-user-agents", "denylist-source-range",
 	"enable-modsecurity", "enable-real-ip", "enable-owasp-modsecurity-crs", "forwarded-for-header", "global-auth-method", "global-auth-request-redirect", "global-auth-response-headers",
 	"global-auth-signin", "global-auth-signin-redirect-param", "global-auth-snippet", "global-auth-url", "http-snippet", "location-snippet", "modsecurity-snippet",
 	"proxy-real-ip-cidr", "server-snippet", "use-forwarded-headers", "use-proxy-protocol", "whitelist-source-range"}
@@ -101,6 +102,30 @@ func (s *inputs) readController(r *Review, done map[*object]bool) *controller {
 		}
 	}
 	return k
+}
+
+// served returns the Ingress objects that the controller serves, and reviews the others: it serves none with a snippet if
+// annotations-risk-level is set to less than Critical.
+// https://github.com/kubernetes/ingress-nginx/issues/12635
+func (k *controller) served(objects []*object, r *Review, done map[*object]bool) []*object {
+	level := strings.TrimSpace(k.data["annotations-risk-level"])
+	if level == "" || level == "Critical" {
+		return objects
+	}
+	return slices.DeleteFunc(objects, func(o *object) bool {
+		ingress, _ := o.typed.(*networkingv1.Ingress)
+		at := slices.IndexFunc(snippetAnnotations, func(name string) bool { _, ok := ingress.Annotations[annotationPrefix+name]; return ok })
+		if at < 0 {
+			return false
+		}
+		note := fmt.Sprintf("ingress-nginx does not serve it, because annotations-risk-level is %s in its ConfigMap, and %s is a critical annotation", level, snippetAnnotations[at])
+		o.take("metadata", NotCarried, note)
+		o.take("spec", NotCarried, note)
+		o.review(r, note)
+		done[o] = true
+		r.step("Decide about the Ingress %s: %s. To import it, delete the annotation, or set the level to Critical in the input, and import again.", ingress.Name, note)
+		return true
+	})
 }
 
 // setValues sets the annotations of ingress-nginx that the controller does not ignore, by their names.
