@@ -14,7 +14,7 @@
 //
 // The Writer and the readers share the same rules (grammar.go) and limits: what was written can be
 // read. Every function that reads an archive verifies all of it and does its work along the way
-// (scan.go).
+// (verify.go).
 package archive
 
 import (

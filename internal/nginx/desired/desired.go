@@ -38,7 +38,7 @@ type Objects struct {
 	KeepsPorts bool
 }
 
-// Build returns the objects that should exist for nginx.
+// Build returns the objects that should exist for an application.
 func Build(app *application.Application, state observe.State, selection *revision.Selection) (objects Objects, err error) {
 	in := &input{app: app, state: state, selection: selection}
 	if objects.KeepsPorts, err = in.keepsPorts(); err != nil {

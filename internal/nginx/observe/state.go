@@ -29,7 +29,7 @@ type State struct {
 	// Unavailable are the optional kinds, by name, that the cluster lacks or that have not been read yet. Their objects are
 	// not in Owned.
 	Unavailable map[string]owned.Availability
-	// Pods are the pods of the application's Deployment, oldest first.
+	// Pods are the pods of the application's Deployment or StatefulSet, oldest first.
 	Pods []corev1.Pod
 	// ForeignPods are the names of other pods with the application's label, which its Service selects as well.
 	ForeignPods []string
