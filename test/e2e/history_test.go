@@ -76,7 +76,7 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	start := time.Now().Add(-time.Second)
 	spec := saying("one", 1)
-	spec.Image, spec.Rollout = new(oldestImage()), hasty()
+	spec.Image, spec.Rollout = new(oldestImage()), patient()
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	eventually(t, "the first revision has its image's digest", func() error {
 		// A kubelet may report that a pod is ready before it reports the image that the pod runs.

@@ -20,9 +20,10 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// hasty returns a rollout with a short progress deadline.
-func hasty() *v1alpha2.Rollout {
-	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(20))}
+// patient returns a rollout whose progress deadline is longer than it takes a busy machine to start a container, and shorter
+// than a test waits. Other causes are found before.
+func patient() *v1alpha2.Rollout {
+	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(120))}
 }
 
 // crashing adds a container that prints a text and fails.
@@ -91,7 +92,7 @@ func eventNotes(t *testing.T, nginx *v1alpha2.NginxOperator, reason string) []st
 func TestCrashingRolloutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
-	spec.Rollout = hasty()
+	spec.Rollout = patient()
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	pods, since := podUIDs(t, nginx), readySince(t, nginx)
 	traffic := startTraffic(t, nginx, "hello")
@@ -133,7 +134,7 @@ func TestCrashingRolloutIsRolledBack(t *testing.T) {
 // TestFailedRolloutIsNotRetried: a rolled back revision is not retried when the operator restarts.
 func TestFailedRolloutIsNotRetried(t *testing.T) {
 	spec := saying("hello", 2)
-	spec.Rollout = hasty()
+	spec.Rollout = patient()
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	pods := podUIDs(t, nginx)
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("license file is missing") })
@@ -158,7 +159,7 @@ func TestFailedRolloutIsNotRetried(t *testing.T) {
 func TestNewVersionRefusesConfiguration(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
-	spec.Image, spec.Rollout = new(oldestImage()), hasty()
+	spec.Image, spec.Rollout = new(oldestImage()), patient()
 	// nginx 1.25.1 removed the directive.
 	spec.Config.Files["old.conf"] = "\nssl off;\n"
 	nginx := createReady(t, newNamespace(t), "web", spec)
@@ -186,7 +187,7 @@ func TestNewVersionRefusesConfiguration(t *testing.T) {
 func TestHold(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
-	spec.Rollout = hasty()
+	spec.Rollout = patient()
 	spec.Rollout.OnFailure = v1alpha2.OnFailureHold
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	pods := podUIDs(t, nginx)

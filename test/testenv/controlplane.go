@@ -67,7 +67,8 @@ func Start(dir string, options ...Option) (*ControlPlane, error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: run `export KUBEBUILDER_ASSETS=$(make -s envtest-assets)`")
 	}
-	cp := &ControlPlane{env: &envtest.Environment{}}
+	// The default, 20 seconds, is not enough beside other suites.
+	cp := &ControlPlane{env: &envtest.Environment{ControlPlaneStartTimeout: 2 * time.Minute, ControlPlaneStopTimeout: 2 * time.Minute}}
 	cp.env.ControlPlane.GetAPIServer().Configure().
 		// Closing connections at random, which balances load, would disturb the measurements.
 		Set("goaway-chance", "0").
