@@ -184,8 +184,10 @@ func (k *Keeper) Apply(ctx context.Context, p instanceapi.Purges) error {
 	}
 	applied := make(chan error, 1)
 	go func() {
-		applied <- k.apply(context.WithoutCancel(ctx), p)
+		err := k.apply(context.WithoutCancel(ctx), p)
+		// A caller that has the result may check the store at once.
 		<-k.applying
+		applied <- err
 	}()
 	select {
 	case err := <-applied:
