@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -137,8 +138,10 @@ func (b *bench) changesBeside(ctx context.Context, way noise, noisy string) (too
 	if err := fleet.Each(ctx, objects, func(i int) error {
 		nginx := fleet.Object(noisy, i)
 		nginx.Spec.Replicas = &replicas
-		// In a namespace that is being deleted, there were some before.
-		return client.IgnoreAlreadyExists(b.plane.Client.Create(ctx, nginx))
+		if err := b.plane.Client.Create(ctx, nginx); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return err
+		}
+		return nil // It was created before the namespace was deleted.
 	}); err != nil {
 		return nil, err
 	}
