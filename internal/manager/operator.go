@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -166,13 +165,12 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 	if err != nil {
 		return nil, err
 	}
-	reads := caches.NewLateReads(options.Namespaces)
+	reads := caches.NewReadYourWrites(options.Namespaces)
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:    scheme,
 		Cache:     options.cacheOptions(content),
 		NewCache:  reads.NewCache,
 		NewClient: reads.NewClient,
-		Client:    client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		// addServers serves both within bounds.
 		Metrics:                       metricsserver.Options{BindAddress: "0"},
 		LeaderElection:                options.LeaderElection,

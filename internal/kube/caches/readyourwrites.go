@@ -2,10 +2,10 @@ package caches
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,38 +22,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// readTimeout bounds how long a read waits for a cache to show a write, which usually takes
-// milliseconds. lateReadTimeout is the bound if the previous read of the kind has timed out: all
-// reads of the kind do, until one of its objects changes.
+// readTimeout bounds how long a read waits for an informer to show a write, which usually takes milliseconds.
+// lateReadTimeout is the bound if the previous read of the kind in the namespace has timed out: all do, until one of the
+// objects of the kind changes.
 const (
 	readTimeout     = 5 * time.Second
 	lateReadTimeout = 100 * time.Millisecond
 )
 
-// LateReads is a client whose reads go to the API server if the caches do not show the client's own
-// writes in time.
+// ReadYourWrites is a client whose reads wait until the informers show what it has written in the namespace that is read.
+// If an informer does not show it in time, they read from the API server.
 //
-// A read waits until its cache has reached the version of the last write
-// (EnableReadYourWritesConsistency of client.CacheOptions,
-// https://github.com/kubernetes-sigs/controller-runtime/pull/3472). As of v0.25, controller-runtime
-// takes that version from the objects that it receives. If an object was written and then deleted
-// while the watch of its kind was broken, the cache never receives that version: the list with
-// which the watch restarts does not contain the object. Every read of the kind would wait until
-// another object of it changes, of any owner.
+// controller-runtime has such a client as well (EnableReadYourWritesConsistency of client.CacheOptions,
+// https://github.com/kubernetes-sigs/controller-runtime/pull/3472). As of v0.25, its lists also wait for all writes of the
+// kind that are under way, so an admission webhook that hangs in one namespace delays the lists in all others. Here, a read
+// does not wait for writes under way: those are of other passes.
 //
-// With several namespaces, an event in one can end the wait for another, because all share one
-// version. Do not base anything final on what was just written.
-type LateReads struct {
+// The version of a write is known from the objects that the informer receives. If an object was written and then deleted
+// while the watch of its kind was broken, the informer never receives that version: the list with which the watch restarts
+// does not contain the object. Every read of the kind in that namespace would wait until another object of the kind
+// changes, of any owner.
+//
+// Reads do not wait for deletions. A deletion must be bound to a UID, so that repeating it because of a stale informer does
+// nothing.
+//
+// With several namespaces, an event in one can end the wait for another, because all share one version. Do not base
+// anything final on what was just written.
+type ReadYourWrites struct {
 	client.Client
 	// live reads from the API server.
 	live client.Reader
+	// informers have the objects that are read.
+	informers ctrlcache.Informers
 	// namespaces are the namespaces that may be read; none: all.
 	namespaces []string
 	// indexes are the fields by which lists from the caches are selected. The API server does not
 	// know them.
 	indexes map[index]client.IndexerFunc
-	// late contains the types whose cache had not caught up at the last read.
+	// versions are the *versions of each form.
+	versions sync.Map
+	// late contains each place whose informer had not caught up at the last read.
 	late sync.Map
+}
+
+// form is a kind in one of the forms for which there are informers: as a Go type, unstructured, or its metadata.
+type form struct {
+	schema.GroupVersionKind
+	name string
+}
+
+// place is a form in a namespace.
+type place struct {
+	form
+	namespace string
 }
 
 // index is a field by which objects of a type are selected.
@@ -62,14 +83,14 @@ type index struct {
 	field  string
 }
 
-// NewLateReads returns reads of the namespaces; of all if there are none. Its NewCache and NewClient have to be given to
-// the same manager.
-func NewLateReads(namespaces []string) *LateReads {
-	return &LateReads{namespaces: namespaces, indexes: map[index]client.IndexerFunc{}}
+// NewReadYourWrites returns a client for the namespaces; for all if there are none. Its NewCache and then its NewClient have
+// to be given to the same manager.
+func NewReadYourWrites(namespaces []string) *ReadYourWrites {
+	return &ReadYourWrites{namespaces: namespaces, indexes: map[index]client.IndexerFunc{}}
 }
 
 // NewClient is a client.NewClientFunc.
-func (r *LateReads) NewClient(config *rest.Config, options client.Options) (client.Client, error) {
+func (r *ReadYourWrites) NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	var err error
 	if r.Client, err = client.New(config, options); err != nil {
 		return nil, err
@@ -80,15 +101,16 @@ func (r *LateReads) NewClient(config *rest.Config, options client.Options) (clie
 }
 
 // NewCache is a ctrlcache.NewCacheFunc.
-func (r *LateReads) NewCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
+func (r *ReadYourWrites) NewCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
 	cache, err := NewConcurrent(config, options)
+	r.informers = cache
 	return indexed{cache, r}, err
 }
 
 // indexed is a cache that records its indexes in reads.
 type indexed struct {
 	ctrlcache.Cache
-	reads *LateReads
+	reads *ReadYourWrites
 }
 
 func indexKey(object client.Object, field string) index { return index{reflect.TypeOf(object), field} }
@@ -99,60 +121,83 @@ func (c indexed) IndexField(ctx context.Context, object client.Object, field str
 	return c.Cache.IndexField(ctx, object, field, values)
 }
 
-// Delete deletes an object without making later reads wait for the deletion. Such a read would wait
-// until the cache shows the deletion, which it does not if the object is recreated before a broken
-// watch restarts: the cache then receives a change. A deletion must be bound to a UID, so that
-// repeating it because of a stale cache does nothing.
-func (r *LateReads) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	return r.Client.Delete(ctx, object, append(options, client.DisableReadYourWritesConsistency)...)
-}
-
-// Get waits for the cache, and reads from the API server if the cache does not catch up.
-func (r *LateReads) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	behind, err := r.waiting(ctx, object, func(ctx context.Context) error { return r.Client.Get(ctx, key, object, options...) })
-	if !behind {
-		return err
+// Get waits for the informer, and reads from the API server if the informer does not catch up.
+func (r *ReadYourWrites) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if !(&client.GetOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {
+		if behind, err := r.behind(ctx, object, key.Namespace); err != nil {
+			return err
+		} else if behind {
+			return r.getLive(ctx, key, object)
+		}
 	}
-	return r.getLive(ctx, key, object)
+	return r.Client.Get(ctx, key, object, options...)
 }
 
-// List waits for the cache, and reads from the API server if the cache does not catch up.
-func (r *LateReads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	behind, err := r.waiting(ctx, list, func(ctx context.Context) error { return r.Client.List(ctx, list, options...) })
-	if !behind {
-		return err
+// List waits for the informer, and reads from the API server if the informer does not catch up.
+func (r *ReadYourWrites) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if wanted := (&client.ListOptions{}).ApplyOptions(options); !wanted.DisableReadYourWritesConsistency {
+		if behind, err := r.behind(ctx, list, wanted.Namespace); err != nil {
+			return err
+		} else if behind {
+			return r.listLive(ctx, list, options...)
+		}
 	}
-	return r.listLive(ctx, list, options...)
+	return r.Client.List(ctx, list, options...)
 }
 
-// waiting reads from the cache, and reports whether the cache has not caught up in time.
-func (r *LateReads) waiting(ctx context.Context, of runtime.Object, read func(context.Context) error) (behind bool, err error) {
-	kind, timeout := reflect.TypeOf(of), readTimeout
-	_, late := r.late.Load(kind)
+// behind waits for an informer, and reports whether it has not caught up in time.
+func (r *ReadYourWrites) behind(ctx context.Context, of runtime.Object, namespace string) (bool, error) {
+	form, err := r.formOf(of)
+	if err != nil {
+		return false, err
+	}
+	written, ok := r.versions.Load(form)
+	if !ok {
+		return false, nil
+	}
+	place, timeout := place{form, namespace}, readTimeout
+	_, late := r.late.Load(place)
 	if late {
 		timeout = lateReadTimeout
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err = read(limited)
+	err = written.(*versions).wait(limited, namespace) //nolint:forcetypeassert // Nothing else is stored.
 	switch {
 	case ctx.Err() != nil:
 		return false, err
-	case !errors.Is(err, context.DeadlineExceeded):
+	case err == nil:
 		if late {
-			r.late.Delete(kind)
+			r.late.Delete(place)
 		}
-		return false, err
+		return false, nil
 	case !late:
-		log.FromContext(ctx).Info("reading from the API server: the cache does not yet show the last write", "of", kind.String(), "waited", timeout.String())
-		r.late.Store(kind, true)
+		log.FromContext(ctx).Info("reading from the API server: the informer does not yet show the last write", "of", form.String(), "waited", timeout.String())
+		r.late.Store(place, true)
 	}
 	return true, nil
 }
 
+// formOf returns the form of an object or of a list.
+func (r *ReadYourWrites) formOf(of runtime.Object) (form, error) {
+	kind, err := apiutil.GVKForObject(of, r.Scheme())
+	if err != nil {
+		return form{}, fmt.Errorf("find the kind of %T: %w", of, err)
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	name := "typed"
+	switch of.(type) {
+	case runtime.Unstructured:
+		name = "unstructured"
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		name = "metadata"
+	}
+	return form{kind, name}, nil
+}
+
 // getLive reads with a list, since the permissions for a cache allow lists and not necessarily
 // gets.
-func (r *LateReads) getLive(ctx context.Context, key client.ObjectKey, object client.Object) error {
+func (r *ReadYourWrites) getLive(ctx context.Context, key client.ObjectKey, object client.Object) error {
 	gvk, err := apiutil.GVKForObject(object, r.Scheme())
 	if err != nil {
 		return err
@@ -186,7 +231,7 @@ func (r *LateReads) getLive(ctx context.Context, key client.ObjectKey, object cl
 
 // listLive lists from the API server, and selects by the caches' indexes, which the API server does
 // not know.
-func (r *LateReads) listLive(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (r *ReadYourWrites) listLive(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	wanted := (&client.ListOptions{}).ApplyOptions(options)
 	selected := wanted.FieldSelector
 	wanted.FieldSelector = nil
@@ -219,7 +264,7 @@ func (r *LateReads) listLive(ctx context.Context, list client.ObjectList, option
 }
 
 // selects reports whether the indexes select an object.
-func (r *LateReads) selects(selector fields.Selector, item runtime.Object) bool {
+func (r *ReadYourWrites) selects(selector fields.Selector, item runtime.Object) bool {
 	object, ok := item.(client.Object)
 	if !ok {
 		return false

@@ -2,6 +2,7 @@ package caches
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // TestReads: if the cache does not catch up, reads from the API server select the same objects as
@@ -19,6 +19,7 @@ import (
 func TestReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := readsOf(t, pod("a", "one", "web"), pod("a", "two", "other"), pod("b", "three", "web"), pod("c", "four", "web"))
+		wroteTo(t, r, &corev1.PodList{}, "a", 7)
 		for name, tt := range map[string]struct {
 			options []client.ListOption
 			want    int
@@ -54,61 +55,88 @@ func TestReads(t *testing.T) {
 	})
 }
 
-// TestLateCache: after a read has timed out, further reads wait only briefly, until the cache has
-// caught up.
-func TestLateCache(t *testing.T) {
+// TestLateInformer: after a read has timed out, further reads of the namespace wait only briefly, until the informer has
+// caught up. Reads of other namespaces and kinds do not wait.
+func TestLateInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := readsOf(t)
-		late := r.Client
-		waited := func(list client.ObjectList) time.Duration {
+		pods := wroteTo(t, r, &corev1.PodList{}, "a", 7)
+		waited := func(namespace string, list client.ObjectList) time.Duration {
 			begin := time.Now()
-			if err := r.List(t.Context(), list); err != nil {
+			if err := r.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 				t.Fatal(err)
 			}
 			return time.Since(begin)
 		}
 		for i, tt := range []struct {
-			cache client.Client
-			list  client.ObjectList
-			want  time.Duration
+			shown     string
+			namespace string
+			list      client.ObjectList
+			want      time.Duration
 		}{
-			{late, &corev1.PodList{}, readTimeout},
-			{late, &corev1.PodList{}, lateReadTimeout},
-			{late, &corev1.ConfigMapList{}, readTimeout},
-			{fake.NewFakeClient(), &corev1.PodList{}, 0},
-			{late, &corev1.PodList{}, readTimeout},
+			{"6", "a", &corev1.PodList{}, readTimeout},
+			{"6", "a", &corev1.PodList{}, lateReadTimeout},
+			{"6", "b", &corev1.PodList{}, 0},
+			{"6", "a", &corev1.ConfigMapList{}, 0},
+			{"6", "", &corev1.PodList{}, readTimeout},
+			{"8", "a", &corev1.PodList{}, 0},
 		} {
-			r.Client = tt.cache
-			if took := waited(tt.list); took != tt.want {
+			pods.show(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: tt.shown}})
+			if took := waited(tt.namespace, tt.list); took != tt.want {
 				t.Errorf("read %d: waited %s, want %s", i+1, took, tt.want)
 			}
 		}
+		if err := pods.write("a", "9"); err != nil {
+			t.Fatal(err)
+		}
+		if took := waited("a", &corev1.PodList{}); took != readTimeout {
+			t.Errorf("after another write: waited %s, want %s", took, readTimeout)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			pods.show(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "10"}})
+		}()
+		if err := pods.write("b", "10"); err != nil {
+			t.Fatal(err)
+		}
+		if took := waited("b", &corev1.PodList{}); took != time.Second {
+			t.Errorf("until the informer shows it: waited %s, want 1s", took)
+		}
+		if len(pods.written) != 2 {
+			t.Errorf("versions of %v are kept", pods.written)
+		}
+		if err := pods.write("c", "11"); err != nil || len(pods.written) != 1 {
+			t.Errorf("versions that were shown are kept: %v (%v)", pods.written, err)
+		}
 	})
+}
+
+// wroteTo makes reads wait for a version of a kind in a namespace.
+func wroteTo(t *testing.T, r *ReadYourWrites, of client.ObjectList, namespace string, version int) *versions {
+	t.Helper()
+	form, err := r.formOf(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _ := r.versions.LoadOrStore(form, newVersions())
+	written := made.(*versions)
+	if err := written.write(namespace, strconv.Itoa(version)); err != nil {
+		t.Fatal(err)
+	}
+	return written
 }
 
 func pod(namespace, name, application string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"application": application}}}
 }
 
-// readsOf returns reads with a cache that never catches up.
-func readsOf(t *testing.T, objects ...client.Object) *LateReads {
+// readsOf returns a client whose informer of pods never catches up with writes in the namespaces a, b and c.
+func readsOf(t *testing.T, objects ...client.Object) *ReadYourWrites {
 	t.Helper()
-	live := fake.NewClientBuilder().WithObjects(objects...).
+	r := NewReadYourWrites([]string{"a", "b"})
+	r.live = fake.NewClientBuilder().WithObjects(objects...).
 		WithIndex(&corev1.Pod{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).Build()
-	r := NewLateReads([]string{"a", "b"})
-	r.live = live
-	waits := func(ctx context.Context) error {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	r.Client = interceptor.NewClient(live, interceptor.Funcs{
-		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-			return waits(ctx)
-		},
-		List: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
-			return waits(ctx)
-		},
-	})
+	r.Client = fake.NewFakeClient()
 	r.indexes[indexKey(&corev1.Pod{}, "application")] = func(o client.Object) []string { return []string{o.GetLabels()["application"]} }
 	return r
 }

@@ -18,7 +18,7 @@ import (
 // serve caches the kind until the API server does not serve it any more, or ctx is done.
 func (k *kind) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	reads := caches.NewLateReads(k.options.Namespaces)
+	reads := caches.NewReadYourWrites(k.options.Namespaces)
 	cache, err := k.newCache(ctx, reads)
 	if err != nil {
 		cancel()
@@ -26,7 +26,7 @@ func (k *kind) serve(ctx context.Context) error {
 	}
 	c, err := reads.NewClient(k.options.Config, client.Options{
 		HTTPClient: k.options.HTTPClient, Scheme: k.options.Scheme, Mapper: k.options.Mapper,
-		Cache: &client.CacheOptions{Reader: cache, Unstructured: true, EnableReadYourWritesConsistency: new(true)},
+		Cache: &client.CacheOptions{Reader: cache, Unstructured: true},
 	})
 	if err != nil {
 		cancel()
@@ -81,7 +81,7 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 }
 
 // newCache returns a cache of the kind, which has not been started.
-func (k *kind) newCache(ctx context.Context, reads *caches.LateReads) (ctrlcache.Cache, error) {
+func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites) (ctrlcache.Cache, error) {
 	cache, err := reads.NewCache(k.options.Config, ctrlcache.Options{
 		HTTPClient:               k.options.HTTPClient,
 		Scheme:                   k.options.Scheme,
