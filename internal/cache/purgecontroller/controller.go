@@ -26,6 +26,7 @@ import (
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/messages"
+	"example.com/nginx-operator/internal/kube/pages"
 	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/rollout"
@@ -122,7 +123,7 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 	}
 	// A pod that is not in the cache yet may have got the old content from a shard. One such list is enough: the API server
 	// waits for up to 100 ms before it answers, because nothing else tells it that its own cache is up to date.
-	if err := pods.list(ctx, r.Live, cache); err != nil {
+	if err := pods.list(ctx, pages.Of(r.Live), cache); err != nil {
 		return 0, err
 	}
 	r.answers.keep(client.ObjectKeyFromObject(cache), pods.known)

@@ -20,6 +20,7 @@ import (
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/pages"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -62,7 +63,7 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 	if err := all.findSets(ctx, cache); err != nil {
 		return nil, err
 	}
-	if err := all.list(ctx, r.Client, cache); err != nil {
+	if err := all.list(ctx, pages.Whole(r.Client), cache); err != nil {
 		return nil, err
 	}
 	all.each(func(p *pod) {
@@ -128,29 +129,38 @@ func (s *statefulSet) takesOver(pod string) bool {
 
 // list replaces the list of pods. It keeps what is known of a pod, unless the pod had no address: it may have begun to
 // serve since.
-func (all *pods) list(ctx context.Context, reader client.Reader, cache *v1alpha1.NginxCache) error {
+func (all *pods) list(ctx context.Context, lister pages.Lister, cache *v1alpha1.NginxCache) error {
 	list := &corev1.PodList{}
-	err := reader.List(ctx, list, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
+	var now []*pod
+	err := lister(ctx, list, func() error {
+		for i := range list.Items {
+			if p := all.podOf(&list.Items[i]); p != nil {
+				now = append(now, p)
+			}
+		}
+		return nil
+	}, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
 	if err != nil {
 		return fmt.Errorf("list the pods of the cache: %w", err)
 	}
-	var now []*pod
-	for i := range list.Items {
-		if phase := list.Items[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
-			continue
-		}
-		set, own := all.setOf(&list.Items[i])
-		if set == nil {
-			continue
-		}
-		p := newPod(&list.Items[i], set, own)
-		if at := slices.IndexFunc(all.known, func(known *pod) bool { return known.uid == p.uid && known.ip != "" }); at >= 0 {
-			p = all.known[at]
-		}
-		now = append(now, p)
-	}
 	all.known = now
 	return nil
+}
+
+// podOf returns what is known of a pod; nil: it does not count.
+func (all *pods) podOf(listed *corev1.Pod) *pod {
+	if phase := listed.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+		return nil
+	}
+	set, own := all.setOf(listed)
+	if set == nil {
+		return nil
+	}
+	p := newPod(listed, set, own)
+	if at := slices.IndexFunc(all.known, func(known *pod) bool { return known.uid == p.uid && known.ip != "" }); at >= 0 {
+		return all.known[at]
+	}
+	return p
 }
 
 // newPod returns a pod of which nothing is known yet. One that does not belong to the cache has no address, so that nothing is

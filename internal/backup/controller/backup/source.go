@@ -13,13 +13,11 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/kube/pages"
 )
 
 // maxSourceBytes bounds what is recorded of an application, in bytes, since it is packed in memory.
 const maxSourceBytes = 32 << 20
-
-// pageSize is the number of objects that are read at once. Each has up to 1.5 MiB.
-const pageSize = 10
 
 // sourceError is about the content of an application. A retry helps only after the application has
 // changed.
@@ -92,19 +90,9 @@ func (s *sizedSource) add(size int) error {
 	return nil
 }
 
-// readOwned reads a list of the objects with the label of the application in pages, and calls take for each. Everyone may create
-// objects with the label, so they are not read all at once.
+// readOwned reads a list of the objects with the label of the application in pages, and calls take for each.
 func (s *sizedSource) readOwned(ctx context.Context, live client.Reader, list client.ObjectList, take func() error) error {
-	for next := ""; ; {
-		err := live.List(ctx, list, client.InNamespace(s.Nginx.Namespace), client.MatchingLabels{v1alpha2.LabelNginxOperator: s.Nginx.Name},
-			client.Limit(pageSize), client.Continue(next))
-		if err == nil {
-			err = take()
-		}
-		if next = list.GetContinue(); err != nil || next == "" {
-			return err
-		}
-	}
+	return pages.Of(live)(ctx, list, take, client.InNamespace(s.Nginx.Namespace), client.MatchingLabels{v1alpha2.LabelNginxOperator: s.Nginx.Name})
 }
 
 // owned returns the objects that an application owns.

@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -206,20 +205,9 @@ func (p *pass) cleanUp(ctx context.Context) error {
 	if len(p.Jobs) == 0 {
 		return nil
 	}
-	pieces := &metav1.PartialObjectMetadataList{}
-	pieces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	selector := client.MatchingLabels{v1alpha1.LabelPolicy: p.policy.Name, job.LabelTask: string(job.List)}
-	if err := p.Live.List(ctx, pieces, client.InNamespace(p.policy.Namespace), selector); err != nil {
-		return fmt.Errorf("list the ConfigMaps of the listing: %w", err)
-	}
-	for i := range pieces.Items {
-		piece := &pieces.Items[i]
-		if !jobs.Owned(piece, p.policy.UID) {
-			continue
-		}
-		if err := p.Live.Delete(ctx, piece, client.Preconditions{UID: &piece.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete ConfigMap %s: %w", piece.Name, err)
-		}
+	labels := client.MatchingLabels{v1alpha1.LabelPolicy: p.policy.Name, job.LabelTask: string(job.List)}
+	if err := jobs.DeleteConfigMaps(ctx, p.Live, p.policy.Namespace, labels, p.policy.UID); err != nil {
+		return err
 	}
 	return p.DeleteJobs(ctx, p.Jobs)
 }
