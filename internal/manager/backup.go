@@ -31,7 +31,7 @@ import (
 
 // addBackupControllers adds the second operator. It shares only the process with the first one, and
 // sees of it only what any client of the API sees.
-func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options) error {
+func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content) error {
 	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy", "NginxRestore"} {
 		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
 			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
@@ -40,7 +40,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 	if err := controller.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	pods, err := addPods(mgr, options)
+	pods, err := addPods(ctx, mgr, options, content)
 	if err != nil {
 		return err
 	}
@@ -93,17 +93,22 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 }
 
 // addPods adds a cache with the pods of jobs.
-func addPods(mgr ctrl.Manager, options Options) (ctrlcache.Cache, error) {
+func addPods(ctx context.Context, mgr ctrl.Manager, options Options, content *content) (ctrlcache.Cache, error) {
+	allowance := content.allowance("Pod", freeObject)
+	transform := content.Within(allowance, content.UpTo(maxPod, trimJobPod))
 	pods, err := caches.NewConcurrent(mgr.GetConfig(), ctrlcache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: options.cachedNamespaces(),
-		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: jobSelector(), Transform: trimJobPod}},
+		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: jobSelector(), Transform: transform}},
 
 		DefaultWatchErrorHandler: countWatchErrors,
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := watchDeleted(ctx, pods, &corev1.Pod{}, allowance); err != nil {
 		return nil, err
 	}
 	return pods, mgr.Add(pods)

@@ -1,9 +1,8 @@
 package manager
 
 import (
-	"context"
-	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -22,29 +20,25 @@ import (
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/cache/purge"
-	"example.com/nginx-operator/internal/kube/budget"
 	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
-	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
-	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // cacheOptions restricts the caches to the operator's objects, and to the fields that it reads. A
 // cache of every ConfigMap or Pod of a cluster would sooner or later run out of memory.
-func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options {
+func (o *Options) cacheOptions(content *content) ctrlcache.Options {
 	shared := newValuePool()
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&v1alpha2.NginxOperator{}:                   {Transform: shared.Sharing(ctrlcache.TransformStripManagedFields())},
-		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.Sharing(content.UpTo(maxPod, trimPod))},
+		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.Sharing(content.pods())},
 		&appsv1.ReplicaSet{}:                        {Label: naming.OwnedSelector(), Transform: trimReplicaSet},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
-		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
-		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.Sharing(content.OfOwners(trimRevision))},
+		&batchv1.Job{}:                              {Label: jobSelector(), Transform: content.jobs()},
+		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.Sharing(content.revisions())},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
@@ -52,16 +46,12 @@ func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options
 	}
 	kinds := desired.DistinctKinds(application.KindDeployment)
 	if o.runs(ControllerCache) {
-		byObject[&corev1.PersistentVolumeClaim{}] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: ctrlcache.TransformStripManagedFields()}
+		byObject[&corev1.PersistentVolumeClaim{}] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: trimClaim}
 		byObject[&cachev1alpha1.NginxCache{}] = ctrlcache.ByObject{Transform: ctrlcache.TransformStripManagedFields()}
 		kinds = append(kinds, desired.Kind(application.KindStatefulSet, application.KindStatefulSet))
 	}
 	for _, kind := range kinds {
-		transform := content.UpTo(maxOwned, content.OfOwners(trimOwned(kind)))
-		if kind.Name == kindConfigMap {
-			transform = content.WithinBudget(kindConfigMap, trimOwned(kind))
-		}
-		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(transform)}
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(content.owned(kind))}
 	}
 	return ctrlcache.Options{
 		ByObject:                 byObject,
@@ -69,36 +59,6 @@ func (o *Options) cacheOptions(content *cachedcontent.Content) ctrlcache.Options
 		DefaultTransform:         ctrlcache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: countWatchErrors,
 	}
-}
-
-const kindConfigMap = "ConfigMap"
-
-// The most memory that a cached object takes, in bytes. A larger one is cached without its content: the pod counts as one that
-// does not run yet, and the owned object is read from the API server. A usual pod takes 3 KiB of what is cached of it.
-const (
-	maxPod   = 64 << 10
-	maxOwned = 256 << 10
-	// maxKeysAnnotation is the most that is cached of the keys that a cache has had.
-	maxKeysAnnotation = 16 << 10
-)
-
-// newContent returns the bounds of what is cached of the operator's own objects.
-func newContent() *cachedcontent.Content {
-	labels := []string{naming.LabelApplication, cachev1alpha1.LabelNginxCache, cachev1alpha1.LabelTier}
-	return cachedcontent.New(budget.New(observe.MaxConfigMapsOfNamespace, observe.MaxConfigMaps), labels,
-		v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind(), cachev1alpha1.GroupVersion.WithKind(cachev1alpha1.Kind).GroupKind())
-}
-
-// watchDeleted makes room in the budget when objects are deleted.
-func watchDeleted(ctx context.Context, content *cachedcontent.Content, cache ctrlcache.Cache) error {
-	informer, err := cache.GetInformer(ctx, &corev1.ConfigMap{})
-	if err == nil {
-		_, err = informer.AddEventHandler(content.Deleted(kindConfigMap))
-	}
-	if err != nil {
-		return fmt.Errorf("watch ConfigMaps: %w", err)
-	}
-	return nil
 }
 
 // newValuePool returns a pool for the values of cached objects.
@@ -165,34 +125,6 @@ func trimReference(obj any) (any, error) {
 	return obj, nil
 }
 
-// trimOwned returns the transformation of an owned kind.
-func trimOwned(kind owned.Kind) toolscache.TransformFunc {
-	if kind.Trim == nil {
-		return ctrlcache.TransformStripManagedFields()
-	}
-	return func(obj any) (any, error) {
-		if object, ok := obj.(owned.Object); ok {
-			kind.Trim(object)
-		}
-		return obj, nil
-	}
-}
-
-// trimRevision removes the configuration's files from a ControllerRevision, since not every pass
-// reads them.
-func trimRevision(obj any) (any, error) {
-	r, ok := obj.(*appsv1.ControllerRevision)
-	if !ok {
-		return obj, nil
-	}
-	r.ManagedFields = nil
-	if trimmed, err := history.TrimFiles(r.Data.Raw); err == nil {
-		r.Data.Raw = trimmed
-	}
-	// Leave invalid data of other clients as it is: reading it returns an error.
-	return r, nil
-}
-
 // trimPod keeps the fields that conditions depend on.
 func trimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
@@ -222,6 +154,19 @@ func trimPod(obj any) (any, error) {
 		ContainerStatuses:     pod.Status.ContainerStatuses,
 	}
 	return pod, nil
+}
+
+// trimClaim keeps the size of the volume of a shard, and to which cache it belongs.
+func trimClaim(obj any) (any, error) {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return obj, nil
+	}
+	claim.ManagedFields, claim.Annotations, claim.Finalizers, claim.OwnerReferences = nil, nil, nil, nil
+	maps.DeleteFunc(claim.Labels, func(name, _ string) bool { return !slices.Contains(keptLabels, name) })
+	claim.Spec = corev1.PersistentVolumeClaimSpec{Resources: claim.Spec.Resources, StorageClassName: claim.Spec.StorageClassName}
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase, Capacity: claim.Status.Capacity, Conditions: claim.Status.Conditions}
+	return claim, nil
 }
 
 // trimReplicaSet keeps what says to which application the pods of a ReplicaSet belong.

@@ -26,7 +26,6 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
 	kubeapply "example.com/nginx-operator/internal/kube/apply"
-	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
@@ -86,12 +85,10 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("create the manager: %w", err)
 	}
-	if options.runsPods() {
-		if err := watchDeleted(ctx, content, mgr.GetCache()); err != nil {
-			return err
-		}
+	if err := content.watchDeleted(ctx, mgr.GetCache(), options); err != nil {
+		return err
 	}
-	unregister, err := addControllers(ctx, mgr, options)
+	unregister, err := addControllers(ctx, mgr, options, content)
 	if err != nil {
 		return err
 	}
@@ -126,10 +123,10 @@ func newCertificates(options Options) *webhookcert.Controller {
 
 // addControllers adds the controllers in the options and registers their metrics. The returned
 // function unregisters the metrics.
-func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (func(), error) {
+func addControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content) (func(), error) {
 	var collectors []prometheus.Collector
 	if options.runs(ControllerBackup) {
-		if err := addBackupControllers(ctx, mgr, options); err != nil {
+		if err := addBackupControllers(ctx, mgr, options, content); err != nil {
 			return nil, fmt.Errorf("add the backup controllers: %w", err)
 		}
 		collectors = append(collectors, &backupmetrics.Collector{
@@ -160,7 +157,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (fun
 	return unregister, nil
 }
 
-func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller, content *cachedcontent.Content) (ctrl.Manager, error) {
+func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller, content *content) (ctrl.Manager, error) {
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err

@@ -25,13 +25,12 @@ const TooLarge budget.Excess = "TooLarge"
 type Content struct {
 	owners map[schema.GroupKind]bool
 	labels []string
-	budget *budget.Budget
 }
 
 // New returns the bounds for objects whose controllers are of some kinds. labels are those that an object keeps without its
 // content.
-func New(b *budget.Budget, labels []string, owners ...schema.GroupKind) *Content {
-	c := &Content{owners: map[schema.GroupKind]bool{}, labels: labels, budget: b}
+func New(labels []string, owners ...schema.GroupKind) *Content {
+	c := &Content{owners: map[schema.GroupKind]bool{}, labels: labels}
 	for _, owner := range owners {
 		c.owners[owner] = true
 	}
@@ -60,42 +59,50 @@ func (c *Content) UpTo(bytes int, transform toolscache.TransformFunc) toolscache
 	}
 }
 
-// WithinBudget returns a transformation like OfOwners, which also removes the content that exceeds the budget of its namespace.
+// Allowance is what the objects of a kind may take of a budget. Objects of up to Free bytes take nothing of it.
+type Allowance struct {
+	Kind   string
+	Budget *budget.Budget
+	Free   int
+}
+
+// Within returns a transformation like another one, which also removes the content that exceeds the budget of its namespace.
 // Whoever reads such an object reads it from the API server, if IsCached is false.
-func (c *Content) WithinBudget(kind string, transform toolscache.TransformFunc) toolscache.TransformFunc {
+func (c *Content) Within(a Allowance, transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, ok := obj.(client.Object)
 		if !ok {
 			return transform(obj)
 		}
-		item := budget.Item{Kind: kind, UID: object.GetUID()}
-		switch {
-		case !c.owned(object):
-			c.budget.Release(object.GetNamespace(), item)
-			return c.bare(object, ""), nil
-		case !IsCached(object):
+		if !IsCached(object) {
 			// client-go can transform an object again.
 			return c.bare(object, NotCached(object)), nil
 		}
+		item := budget.Item{Kind: a.Kind, UID: object.GetUID()}
 		obj, err := transform(obj)
 		if err != nil {
 			return obj, err
 		}
-		if excess := c.budget.Keep(object.GetNamespace(), item, int64(boundedjson.Size(obj))); excess != "" {
+		size := boundedjson.Size(obj)
+		if size <= a.Free {
+			a.Budget.Release(object.GetNamespace(), item)
+			return obj, nil
+		}
+		if excess := a.Budget.Keep(object.GetNamespace(), item, int64(size)); excess != "" {
 			return c.bare(object, excess), nil
 		}
 		return obj, nil
 	}
 }
 
-// Deleted returns a handler that gives back what deleted objects of a kind took. Register it at the kind's informer.
-func (c *Content) Deleted(kind string) toolscache.ResourceEventHandler {
+// Deleted returns a handler that gives back what deleted objects took. Register it at the informer of the kind.
+func (a Allowance) Deleted() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = unknown.Obj
 		}
 		if object, ok := obj.(client.Object); ok {
-			c.budget.Release(object.GetNamespace(), budget.Item{Kind: kind, UID: object.GetUID()})
+			a.Budget.Release(object.GetNamespace(), budget.Item{Kind: a.Kind, UID: object.GetUID()})
 		}
 	}}
 }

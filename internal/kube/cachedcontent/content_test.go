@@ -31,8 +31,13 @@ func web(apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: "web", UID: "web", Controller: new(true)}
 }
 
-func newContent(perNamespace, total int64) *Content {
-	return New(budget.New(perNamespace, total), []string{"app"}, schema.GroupKind{Group: "example.com", Kind: "Web"})
+func newContent() *Content {
+	return New([]string{"app"}, schema.GroupKind{Group: "example.com", Kind: "Web"})
+}
+
+// allowed returns an allowance of 10 MB for a namespace, and of 100 MB for all.
+func allowed(free int) Allowance {
+	return Allowance{Kind: "ConfigMap", Budget: budget.New(10*megabyte, 100*megabyte), Free: free}
 }
 
 func transformed(t *testing.T, transform toolscache.TransformFunc, cm *corev1.ConfigMap) *corev1.ConfigMap {
@@ -60,9 +65,9 @@ func TestContentOfOthers(t *testing.T) {
 		"not its controller":  {[]metav1.OwnerReference{notController}, false},
 		"an impossible group": {[]metav1.OwnerReference{web("a/b/c", "Web")}, false},
 	} {
-		c := newContent(10*megabyte, 100*megabyte)
+		c := newContent()
 		for _, transform := range []toolscache.TransformFunc{
-			c.OfOwners(ctrlcache.TransformStripManagedFields()), c.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields()),
+			c.OfOwners(ctrlcache.TransformStripManagedFields()), c.Within(allowed(0), c.OfOwners(ctrlcache.TransformStripManagedFields())),
 		} {
 			got := transformed(t, transform, labelled("shop", 1, tt.owners...))
 			want := labelled("shop", 1, tt.owners...)
@@ -95,8 +100,9 @@ func transformMany(t *testing.T, transform toolscache.TransformFunc, owner metav
 // TestContentBudget: 300 ConfigMaps of 1 MB with a forged owner take no more than the budget of their namespace, and no other
 // namespace loses anything. What is deleted makes room.
 func TestContentBudget(t *testing.T) {
-	c := newContent(10*megabyte, 100*megabyte)
-	transform, owner := c.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields()), web("example.com/v1", "Web")
+	c := newContent()
+	allowance := allowed(0)
+	transform, owner := c.Within(allowance, c.OfOwners(ctrlcache.TransformStripManagedFields())), web("example.com/v1", "Web")
 	last, cached, size := transformMany(t, transform, owner)
 	if cached != 9 || size > 11*megabyte {
 		t.Errorf("%d ConfigMaps are cached, with %d bytes", cached, size)
@@ -115,7 +121,7 @@ func TestContentBudget(t *testing.T) {
 	if got := transformed(t, transform, marked); IsCached(got) || got.Data != nil {
 		t.Error("the mark of a user gets around the budget")
 	}
-	deleted := c.Deleted("ConfigMap")
+	deleted := allowance.Deleted()
 	deleted.OnDelete(labelled("greedy", 0, owner))
 	deleted.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "greedy/cm-1", Obj: labelled("greedy", 1, owner)})
 	if !IsCached(transformed(t, transform, labelled("greedy", 400, owner))) {
@@ -123,9 +129,27 @@ func TestContentBudget(t *testing.T) {
 	}
 }
 
+// TestFreeObjects: objects of up to a size take nothing of the budget.
+func TestFreeObjects(t *testing.T) {
+	allowance, owner := allowed(2*megabyte), web("example.com/v1", "Web")
+	transform := newContent().Within(allowance, ctrlcache.TransformStripManagedFields())
+	_, cached, _ := transformMany(t, transform, owner)
+	if used := allowance.Budget.Used(); cached != 300 || used != 0 {
+		t.Errorf("%d small ConfigMaps are cached, and take %d bytes of the budget", cached, used)
+	}
+	grown := labelled("greedy", 1, owner)
+	grown.Data["b"] = strings.Repeat("x", 3*megabyte)
+	if !IsCached(transformed(t, transform, grown)) || allowance.Budget.Used() < 4*megabyte {
+		t.Errorf("a large one takes %d bytes of the budget", allowance.Budget.Used())
+	}
+	if transformed(t, transform, labelled("greedy", 1, owner)); allowance.Budget.Used() != 0 {
+		t.Errorf("when it has become small, it takes %d bytes of the budget", allowance.Budget.Used())
+	}
+}
+
 // TestMetadataOfOthers: without its content, an object takes no memory for labels, annotations and owners without number.
 func TestMetadataOfOthers(t *testing.T) {
-	c := newContent(10*megabyte, 100*megabyte)
+	c := newContent()
 	large := labelled("shop", 1, web("example.org/v1", "Web"))
 	for n := range 10_000 {
 		large.Labels[fmt.Sprint("label-", n)], large.Annotations[fmt.Sprint("annotation-", n)] = "x", "x"
@@ -133,7 +157,7 @@ func TestMetadataOfOthers(t *testing.T) {
 	}
 	strip := ctrlcache.TransformStripManagedFields()
 	for name, transform := range map[string]toolscache.TransformFunc{
-		"of owners": c.OfOwners(strip), "within a budget": c.WithinBudget("ConfigMap", strip), "up to a size": c.UpTo(4<<10, strip),
+		"of owners": c.OfOwners(strip), "within a budget": c.Within(allowed(0), c.OfOwners(strip)), "up to a size": c.UpTo(4<<10, strip),
 	} {
 		got := transformed(t, transform, large.DeepCopy())
 		if size := boundedjson.Size(got); size > 2<<10 {

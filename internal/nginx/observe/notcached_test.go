@@ -27,8 +27,8 @@ func TestNotCached(t *testing.T) {
 		Namespace: "shop", Name: naming.ConfigMap("web"), UID: "cm", OwnerReferences: controlledBy(v1alpha2.GroupVersion.String(), v1alpha2.Kind, "web", "own"),
 	}, Data: map[string]string{"site.conf": "server {}"}}
 	// Nothing fits into this budget.
-	content := cachedcontent.New(budget.New(0, 0), nil, v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind())
-	bare, err := content.WithinBudget("ConfigMap", ctrlcache.TransformStripManagedFields())(whole.DeepCopy())
+	content := cachedcontent.New(nil, v1alpha2.GroupVersion.WithKind(v1alpha2.Kind).GroupKind())
+	bare, err := content.Within(cachedcontent.Allowance{Kind: "ConfigMap", Budget: budget.New(0, 0)}, ctrlcache.TransformStripManagedFields())(whole.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}

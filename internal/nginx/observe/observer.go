@@ -42,11 +42,11 @@ func New(cache, references, live client.Reader, get StatusGetter, kinds []owned.
 	return &Observer{cache: cache, references: references, live: live, answers: newInstances(get), kinds: kinds}
 }
 
-// Bounds of the content that is cached of the ConfigMaps of applications, in bytes of memory: those of 100 applications with
-// 160 KiB of configuration fit into a namespace. The content of others is read from the API server when it is needed.
+// Bounds of what is cached of the ConfigMaps and large other objects of applications, in bytes of memory: those of 100
+// applications with 160 KiB of configuration fit into a namespace. Others are read from the API server when they are needed.
 const (
-	MaxConfigMapsOfNamespace = 32 << 20
-	MaxConfigMaps            = 128 << 20
+	MaxObjectsOfNamespace = 32 << 20
+	MaxObjects            = 128 << 20
 )
 
 // Forget drops what is known of an NginxOperator that is gone.

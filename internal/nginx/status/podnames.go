@@ -32,10 +32,10 @@ func (v *view) notCached() string {
 		because := "it is too large for the operator's cache"
 		switch why {
 		case budget.OfNamespace:
-			because = fmt.Sprintf("the ConfigMaps with the label %s in namespace %s take more than their share of the operator's cache (%d MiB): delete those that no application needs",
-				naming.LabelApplication, v.in.Nginx.Namespace, observe.MaxConfigMapsOfNamespace>>20)
+			because = fmt.Sprintf("the objects with the label %s in namespace %s take more than their share of the operator's cache (%d MiB): delete those that no application needs",
+				naming.LabelApplication, v.in.Nginx.Namespace, observe.MaxObjectsOfNamespace>>20)
 		case budget.OfAll:
-			because = fmt.Sprintf("the ConfigMaps of all applications fill the operator's cache (%d MiB): run one operator for each part of the namespaces (--namespaces)", observe.MaxConfigMaps>>20)
+			because = fmt.Sprintf("the objects of all applications fill the operator's cache (%d MiB): run one operator for each part of the namespaces (--namespaces)", observe.MaxObjects>>20)
 		}
 		fmt.Fprintf(&text, "; the operator reads %s from the API server each time, because %s", strings.Join(v.in.State.NotCached[why], " and "), because)
 	}

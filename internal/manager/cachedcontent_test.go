@@ -1,0 +1,75 @@
+package manager
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/boundedjson"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+)
+
+// TestCachedObjectsAreBounded: 300 large objects of any kind in one namespace take no more than its budget, with whatever owner.
+// Kubernetes bounds neither the labels nor the owners of an object.
+func TestCachedObjectsAreBounded(t *testing.T) {
+	const objects = 300
+	labels := map[string]string{naming.LabelApplication: "web", job.LabelTask: string(job.Create)}
+	for i := range 2_000 {
+		labels[fmt.Sprintf("example.com/%s-%d", strings.Repeat("x", 40), i)] = strings.Repeat("x", 60)
+	}
+	options := Options{Controllers: []string{ControllerNginx, ControllerBackup, ControllerCache}}
+	byObject := options.cacheOptions(newContent()).ByObject
+	if len(byObject) < 15 {
+		t.Fatalf("only %d kinds are cached", len(byObject))
+	}
+	for of, how := range byObject {
+		switch of.(type) {
+		case *v1alpha2.NginxOperator, *cachev1alpha1.NginxCache:
+			continue // A ResourceQuota bounds their number: what users declare is read as a whole.
+		case *apiextensionsv1.CustomResourceDefinition, *corev1.Secret:
+			continue // Of these, one is cached, by its name.
+		}
+		t.Run(reflect.TypeOf(of).Elem().Name(), func(t *testing.T) {
+			size := 0
+			for i := range objects {
+				got, err := how.Transform(large(of, i, labels))
+				if err != nil {
+					t.Fatal(err)
+				}
+				size += boundedjson.Size(got)
+			}
+			if size > observe.MaxObjectsOfNamespace {
+				t.Errorf("they take %d MiB", size>>20)
+			}
+		})
+	}
+}
+
+// large returns an object of a kind with labels, and with a forged owner.
+func large(of client.Object, number int, labels map[string]string) client.Object {
+	if _, ok := of.(*appsv1.ReplicaSet); ok {
+		of = &metav1.PartialObjectMetadata{}
+	}
+	object, _ := reflect.New(reflect.TypeOf(of).Elem()).Interface().(client.Object)
+	object.SetNamespace("shop")
+	object.SetName(fmt.Sprint("large-", number))
+	object.SetUID(types.UID(fmt.Sprint("uid-", number)))
+	object.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind, Name: "web", UID: "forged", Controller: new(true),
+	}})
+	object.SetLabels(maps.Clone(labels))
+	return object
+}
