@@ -12,6 +12,7 @@ import (
 	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/budget"
+	"example.com/nginx-operator/internal/kube/slots"
 	"example.com/nginx-operator/internal/nginx/application"
 )
 
@@ -27,7 +28,7 @@ type instances struct {
 	// answered is called with an application whose pass ended before its answers arrived.
 	answered func(types.NamespacedName)
 	// requests and silent bound the queries in flight.
-	requests, silent *slots
+	requests, silent *slots.Slots
 	// budget bounds what is kept of all answers.
 	budget *budget.Budget
 
@@ -79,7 +80,7 @@ type call struct {
 func newInstances(get StatusGetter) *instances {
 	return &instances{
 		get: get, now: time.Now, wait: passWait, answered: func(types.NamespacedName) {},
-		requests: newSlots(parallelRequests), silent: newSlots(parallelSilent),
+		requests: slots.New(parallelRequests), silent: slots.New(parallelSilent),
 		budget: budget.New(MaxAnswersOfNamespace, MaxAnswers),
 		pods:   map[types.NamespacedName]map[types.UID]*instance{},
 	}
@@ -179,9 +180,9 @@ func (i *instances) run(ctx context.Context, key types.NamespacedName, uid types
 	}
 	var found *instanceapi.Status
 	var why OrderFailure
-	if bound.acquire(ctx, key.Namespace) {
+	if bound.Acquire(ctx, key.Namespace) {
 		found, why = i.put(ctx, c.about.podIP, most)
-		bound.release(key.Namespace)
+		bound.Release(key.Namespace)
 	}
 	if i.finish(key, uid, c, found, why) {
 		i.answered(key)

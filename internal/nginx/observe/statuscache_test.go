@@ -178,7 +178,7 @@ func TestDeletedApplicationsAreNotPolled(t *testing.T) {
 		p.pass(t, &state)
 		p.observer.Forget(types.NamespacedName{Namespace: "shop", Name: "web"})
 		synctest.Wait()
-		if len(p.queued) > 0 || parallelRequests-p.observer.answers.requests.free > 0 {
+		if len(p.queued) > 0 || p.observer.answers.requests.InUse() > 0 {
 			t.Error("it is queried still, or queued")
 		}
 	})

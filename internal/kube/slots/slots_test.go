@@ -1,4 +1,4 @@
-package observe
+package slots
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 func TestSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 8
-		s := newSlots(most)
+		s := New(most)
 		acquired := map[string]int{}
 		try := func(namespace string, n int) {
 			for range n {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				if s.acquire(ctx, namespace) {
+				if s.Acquire(ctx, namespace) {
 					acquired[namespace]++
 				}
 				cancel()
@@ -30,11 +30,11 @@ func TestSlots(t *testing.T) {
 			t.Errorf("the namespaces have %v slots", acquired)
 		}
 		waiting := make(chan bool, 1)
-		go func() { waiting <- s.acquire(t.Context(), "slow") }()
+		go func() { waiting <- s.Acquire(t.Context(), "slow") }()
 		synctest.Wait()
-		s.release("shop")
-		s.release("slow")
-		s.release("slow")
+		s.Release("shop")
+		s.Release("slow")
+		s.Release("slow")
 		if !<-waiting {
 			t.Error("what waits gets no slot")
 		}
@@ -42,7 +42,7 @@ func TestSlots(t *testing.T) {
 		acquired["slow"]--
 		for namespace, n := range acquired {
 			for range n {
-				s.release(namespace)
+				s.Release(namespace)
 			}
 		}
 		if len(s.used) != 0 || len(s.waiting) != 0 || s.free != most {
