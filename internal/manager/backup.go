@@ -55,11 +55,13 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 		Queue:      jobs.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
 		PodOptions: job.PodOptions{Image: cmp.Or(options.BackupImage, options.InstanceImage), Settings: options.podSettings()},
 	}
+	memory := controller.NewMemory()
 	backups := &backup.Reconciler{
 		Client:   mgr.GetClient(),
 		Live:     live,
 		Runner:   runner,
 		Recorder: mgr.GetEventRecorder(controller.FieldManager),
+		Memory:   memory,
 		Version:  options.Version,
 		Clock:    clock.RealClock{},
 	}
@@ -73,6 +75,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 		HTTP:     podClient(),
 		Recorder: mgr.GetEventRecorder(controller.FieldManager),
 		Clock:    clock.RealClock{},
+		Memory:   memory,
 	}
 	if err := restores.SetupWithManager(mgr, pods, options.Concurrency); err != nil {
 		return err

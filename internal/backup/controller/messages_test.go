@@ -106,11 +106,12 @@ func (s *stage) reconcile(object client.Object) (result ctrl.Result) {
 	var list *[]metav1.Condition
 	switch o := object.(type) {
 	case *v1alpha1.NginxBackup:
-		result, _ = (&backup.Reconciler{Client: s.client, Live: s.client, Runner: s.runner, Recorder: s.recorder, Version: "0.4.0", Clock: s.clock}).Reconcile(s.t.Context(), request)
+		result, _ = (&backup.Reconciler{Client: s.client, Live: s.client, Runner: s.runner, Recorder: s.recorder, Version: "0.4.0", Clock: s.clock, Memory: controller.NewMemory()}).Reconcile(s.t.Context(), request)
 		list = &o.Status.Conditions
 	case *v1alpha1.NginxRestore:
 		result, _ = (&restore.Reconciler{
 			Client: s.client, Live: s.client, Runner: s.runner, Recorder: s.recorder, Clock: s.clock, HTTP: &http.Client{Transport: s.pod},
+			Memory: controller.NewMemory(),
 		}).Reconcile(s.t.Context(), request)
 		list = &o.Status.Conditions
 	case *v1alpha1.NginxBackupPolicy:

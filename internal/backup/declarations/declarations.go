@@ -106,8 +106,10 @@ func put(out *tar.Writer, f archive.File) error {
 const timeout = 30 * time.Second
 
 // FetchFromPod requests the declarations from the pod at an IP address. The pod is not trusted: its answer
-// is bounded, and the paths in it are never used as file names.
-func FetchFromPod(ctx context.Context, client *http.Client, ip, token string) (BackupInfo, []archive.File, error) {
+// is bounded, and the paths in it are never used as file names. admit is called with the bytes of each file before it is read.
+func FetchFromPod(
+	ctx context.Context, client *http.Client, ip, token string, admit func(context.Context, int64) error,
+) (BackupInfo, []archive.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	url := "http://" + net.JoinHostPort(ip, strconv.Itoa(Port)) + documentsPath
@@ -124,7 +126,7 @@ func FetchFromPod(ctx context.Context, client *http.Client, ip, token string) (B
 	if answer.StatusCode != http.StatusOK {
 		return BackupInfo{}, nil, fmt.Errorf("%s answered %s", url, answer.Status)
 	}
-	return parseTar(answer.Body)
+	return parseTar(answer.Body, func(bytes int64) error { return admit(ctx, bytes) })
 }
 
 // withoutRedirects returns a client that does not follow redirects: the pod must not choose what the
@@ -135,7 +137,7 @@ func withoutRedirects(client *http.Client) *http.Client {
 	return &c
 }
 
-func parseTar(body io.Reader) (BackupInfo, []archive.File, error) {
+func parseTar(body io.Reader, admit func(int64) error) (BackupInfo, []archive.File, error) {
 	var head BackupInfo
 	var files []archive.File
 	// Each file adds a few header blocks.
@@ -153,7 +155,7 @@ func parseTar(body io.Reader) (BackupInfo, []archive.File, error) {
 			return head, nil, fmt.Errorf("the answer has more than %d MiB", limit>>20)
 		}
 		left -= header.Size + fileCost
-		data, err := io.ReadAll(in)
+		data, err := readFile(in, header.Size, admit)
 		if err != nil {
 			return head, nil, err
 		}
@@ -168,4 +170,11 @@ func parseTar(body io.Reader) (BackupInfo, []archive.File, error) {
 			return head, nil, fmt.Errorf("%s: %w", headName, err)
 		}
 	}
+}
+
+func readFile(in io.Reader, size int64, admit func(int64) error) ([]byte, error) {
+	if err := admit(size + fileCost); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(in)
 }

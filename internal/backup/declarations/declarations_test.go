@@ -42,12 +42,14 @@ func pod(t *testing.T, handler http.Handler) *http.Client {
 	}}
 }
 
+func anySize(context.Context, int64) error { return nil }
+
 // TestRoundTrip: the operator gets the declarations that the pod has read, and nothing else.
 func TestRoundTrip(t *testing.T) {
 	files := append([]archive.File{
 		{Path: "config/asked/nginx.conf", Data: []byte("events {}")}, {Path: "revisions/1.yaml", Data: []byte("{}")},
 	}, declared...)
-	got, found, err := FetchFromPod(t.Context(), pod(t, Handler("token", head, files)), "10.0.0.7", "token")
+	got, found, err := FetchFromPod(t.Context(), pod(t, Handler("token", head, files)), "10.0.0.7", "token", anySize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,7 @@ func TestHostileAnswers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, files, err := FetchFromPod(t.Context(), pod(t, tt.handler), "10.0.0.7", "token")
+			_, files, err := FetchFromPod(t.Context(), pod(t, tt.handler), "10.0.0.7", "token", anySize)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || files != nil {
 				t.Errorf("%d files, error %v, want something about %s", len(files), err, tt.want)
 			}
@@ -182,7 +184,7 @@ func TestSilence(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}))
-	if _, _, err := FetchFromPod(ctx, client, "10.0.0.7", "token"); err == nil {
+	if _, _, err := FetchFromPod(ctx, client, "10.0.0.7", "token", anySize); err == nil {
 		t.Error("an answer out of nothing")
 	}
 }
@@ -194,7 +196,7 @@ func TestIPv6(t *testing.T) {
 		requested = address
 		return nil, io.ErrClosedPipe
 	}}}
-	if _, _, err := FetchFromPod(t.Context(), client, "fd00::7", "token"); err == nil || requested != "[fd00::7]:9114" {
+	if _, _, err := FetchFromPod(t.Context(), client, "fd00::7", "token", anySize); err == nil || requested != "[fd00::7]:9114" {
 		t.Errorf("%s was queried: %v", requested, err)
 	}
 }

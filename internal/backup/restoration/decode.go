@@ -13,6 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/config/crd"
+	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/kube/quantities"
 )
 
@@ -77,18 +78,39 @@ func readable(text []byte) error {
 	return quantitySchema.CheckObject(text)
 }
 
-// within returns an error if a document has more values than the limit. It keeps none of them in
-// memory.
+// within returns an error if a document has more values than the limit, or is not JSON.
 func within(text []byte, limit int) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for range limit {
-		_, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
+	if found, err := values(text, limit); err != nil || found < limit {
+		return err
 	}
 	return fmt.Errorf("it has more than %d names and values", limit)
+}
+
+// values counts the names and values of a document, up to a limit. It keeps none of them in memory.
+func values(text []byte, limit int) (int, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for found := range limit {
+		_, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return found, err
+		}
+	}
+	return limit, nil
+}
+
+// valueCost is the memory in bytes that a name or a value counts, in addition to its text. An empty container is about as large.
+const valueCost = 512
+
+// Cost estimates the memory in bytes that Parse uses in addition to the text of the documents.
+func Cost(files []archive.File) int64 {
+	cost := int64(0)
+	for _, f := range files {
+		// Parse returns the error of a document.
+		found, _ := values(f.Data, valuesLimit)
+		cost += valueCost * int64(found)
+	}
+	return cost
 }

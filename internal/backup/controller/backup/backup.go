@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,11 +32,11 @@ type Reconciler struct {
 	Live     client.Client
 	Runner   *jobs.Runner
 	Recorder events.EventRecorder
+	// Memory is shared with the controller of NginxRestores.
+	Memory *controller.Memory
 	// Version is the operator's version.
 	Version string
 	Clock   clock.PassiveClock
-
-	snapshotLock sync.Mutex
 }
 
 // pass is one reconciliation of one backup.
@@ -125,6 +124,8 @@ func (p *pass) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 		p.Queue.Remove(ctx, p.waiter())
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonTargetNotFound,
 			fmt.Sprintf("there is no NginxOperator %s in namespace %s: the backup waits for it", p.backup.Spec.Target.Name, p.backup.Namespace)))
+	case errors.Is(err, controller.ErrNoMemory):
+		return ctrl.Result{RequeueAfter: controller.MemoryRetry}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonInProgress, controller.MemoryMessage))
 	case isSourceError(err):
 		return ctrl.Result{RequeueAfter: sourceRetry}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonSourceFailed, err.Error()))
 	case controller.Refused(err) || isNotOwned(err):

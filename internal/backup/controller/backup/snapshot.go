@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/backup/controller"
 	"example.com/nginx-operator/internal/backup/controller/jobs"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/snapshot"
@@ -42,7 +43,9 @@ func (p *pass) recorded(ctx context.Context) (*snapshot.Snapshot, []string, erro
 
 // record takes a snapshot. The ConfigMap that is created last completes it.
 func (p *pass) record(ctx context.Context) (*snapshot.Snapshot, []string, error) {
-	s, pieces, err := p.takeSnapshot(ctx)
+	use := p.Memory.Use(p.backup.Namespace)
+	defer use.Release()
+	s, pieces, err := p.takeSnapshot(ctx, use)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,11 +62,12 @@ func (p *pass) record(ctx context.Context) (*snapshot.Snapshot, []string, error)
 	return &s, names, nil
 }
 
-// takeSnapshot reads the state of the target and packs it, one target at a time: it can be large,
-// and is held in memory.
-func (p *pass) takeSnapshot(ctx context.Context) (s snapshot.Snapshot, pieces []*corev1.ConfigMap, err error) {
-	p.snapshotLock.Lock()
-	defer p.snapshotLock.Unlock()
+// takeSnapshot reads the state of the target and packs it. The state can be large, but its pieces are usually small. The
+// snapshot has no documents: the pieces contain them.
+func (p *pass) takeSnapshot(ctx context.Context, use *controller.MemoryUse) (s snapshot.Snapshot, pieces []*corev1.ConfigMap, err error) {
+	if err := use.Reserve(ctx); err != nil {
+		return s, nil, err
+	}
 	source, err := readSource(ctx, p.Live, p.backup)
 	if err != nil {
 		return s, nil, err
@@ -74,6 +78,12 @@ func (p *pass) takeSnapshot(ctx context.Context) (s snapshot.Snapshot, pieces []
 	if pieces, err = job.SnapshotConfigMaps(p.backup, s); err != nil {
 		return s, nil, &sourceError{err}
 	}
+	s.Documents = nil
+	packed := 0
+	for _, cm := range pieces {
+		packed += cm.Size()
+	}
+	use.Keep(int64(packed))
 	return s, pieces, nil
 }
 

@@ -20,25 +20,40 @@ import (
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
-// execute restores what a pod has read, one restore at a time: the content can be large, and is
-// held in memory.
+// execute restores what a pod has read. The content can be large, and is held in memory.
 func (p *pass) execute(ctx context.Context, source job.RestoreSource, pod *corev1.Pod) (ctrl.Result, error) {
-	p.readLock.Lock()
-	defer p.readLock.Unlock()
-	head, files, err := declarations.FetchFromPod(ctx, p.HTTP, pod.Status.PodIP, job.RestoreAuthToken(p.restore))
+	p.use = p.Memory.Use(p.restore.Namespace)
+	defer p.use.Release()
+	result, err := p.fetchAndRestore(ctx, source, pod)
+	if errors.Is(err, controller.ErrNoMemory) {
+		return ctrl.Result{RequeueAfter: controller.MemoryRetry},
+			p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonInProgress, controller.MemoryMessage))
+	}
+	return result, err
+}
+
+func (p *pass) fetchAndRestore(ctx context.Context, source job.RestoreSource, pod *corev1.Pod) (ctrl.Result, error) {
+	head, files, err := declarations.FetchFromPod(ctx, p.HTTP, pod.Status.PodIP, job.RestoreAuthToken(p.restore), p.use.Add)
+	if errors.Is(err, controller.ErrNoMemory) {
+		return ctrl.Result{}, err
+	}
 	if err != nil {
 		return ctrl.Result{}, p.reportError(ctx, v1alpha1.ReasonUnreachable, fmt.Errorf(
 			"pod %s has read the backup but does not answer (check whether a NetworkPolicy blocks the operator from port %d): %w", pod.Name, declarations.Port, err))
+	}
+	if err := p.use.Add(ctx, restoration.Cost(files)); err != nil {
+		return ctrl.Result{}, err
 	}
 	backup, err := restoration.Parse(head.Info, files, p.restore.Namespace)
 	if err != nil {
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonNotUsable, err.Error()))
 	}
 	request := restoration.RequestOf(p.restore, backup)
-	other, err := p.lockHolder(ctx, request.Target)
+	other, unlock, err := p.lock(ctx, request.Target)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	defer unlock()
 	if other != "" {
 		return ctrl.Result{RequeueAfter: lockRetry}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonInProgress,
 			fmt.Sprintf("NginxRestore %s of the same application is in progress: wait for it, or delete it", other)))
@@ -97,11 +112,16 @@ func (p *pass) readLive(ctx context.Context, request restoration.Request, backup
 	for _, name := range restoration.ConfigMaps(request, backup) {
 		cm := &corev1.ConfigMap{}
 		err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.restore.Namespace, Name: name}, cm)
-		if err == nil {
-			live.ConfigMaps[name] = cm
-		} else if !apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
 			return live, err
 		}
+		if err := p.use.Add(ctx, int64(cm.Size())); err != nil {
+			return live, err
+		}
+		live.ConfigMaps[name] = cm
 	}
 	return live, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/controller"
 	"example.com/nginx-operator/internal/backup/controller/jobs"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/location"
@@ -38,8 +38,10 @@ type Reconciler struct {
 	HTTP     *http.Client
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+	// Memory is shared with the controller of NginxBackups.
+	Memory *controller.Memory
 
-	readLock sync.Mutex
+	locks locks
 }
 
 // pass is one reconciliation of one restore.
@@ -48,6 +50,7 @@ type pass struct {
 	jobs.Set
 	restore *v1alpha1.NginxRestore
 	now     time.Time
+	use     *controller.MemoryUse
 }
 
 func (p *pass) waiter() jobs.Waiter {
