@@ -80,8 +80,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 	if err := restores.SetupWithManager(mgr, pods, options.Concurrency); err != nil {
 		return err
 	}
-	targets := &nginxoperator.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}}
-	if err := targets.SetupWithManager(mgr, options.Concurrency); err != nil {
+	if err := (&nginxoperator.Reconciler{Client: mgr.GetClient(), Clock: clock.RealClock{}}).SetupWithManager(mgr, options.Concurrency); err != nil {
 		return err
 	}
 	policies := &policy.Reconciler{
