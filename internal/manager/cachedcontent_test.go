@@ -63,7 +63,7 @@ func large(of client.Object, number int, labels map[string]string) client.Object
 	if _, ok := of.(*appsv1.ReplicaSet); ok {
 		of = &metav1.PartialObjectMetadata{}
 	}
-	object, _ := reflect.New(reflect.TypeOf(of).Elem()).Interface().(client.Object)
+	object, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(of).Elem()))
 	object.SetNamespace("shop")
 	object.SetName(fmt.Sprint("large-", number))
 	object.SetUID(types.UID(fmt.Sprint("uid-", number)))

@@ -89,7 +89,7 @@ func (r *ReadYourWrites) applied(config runtime.ApplyConfiguration) target {
 			object.SetNamespace(*namespace)
 		}
 		// No method of apply configurations returns the version.
-		if version, ok := reflect.Indirect(reflect.ValueOf(config)).FieldByName("ResourceVersion").Interface().(*string); ok && version != nil {
+		if version, ok := reflect.TypeAssert[*string](reflect.Indirect(reflect.ValueOf(config)).FieldByName("ResourceVersion")); ok && version != nil {
 			object.SetResourceVersion(*version)
 		}
 		return object, nil
