@@ -21,7 +21,7 @@ import (
 const importLong = `Turn an existing set-up of nginx into an NginxOperator. The input is one of:
 
   a configuration: nginx.conf, or its folder, with the files that it includes
-  a Deployment, StatefulSet, DaemonSet or Pod with its ConfigMaps and Services, in one file or folder
+  a Deployment, StatefulSet, DaemonSet or Pod with its ConfigMaps, Services and NetworkPolicies, in one file or folder
   Ingress objects with annotations of ingress-nginx, with their Services
 
 The manifests go to the standard output, and a review to the standard error: each directive, annotation and field is
@@ -40,7 +40,7 @@ func newImport(c *cluster) *cobra.Command {
 		Short: "Turn an nginx.conf, a Deployment or Ingress objects into manifests",
 		Long:  importLong,
 		Example: `  kubectl nginx import -f /etc/nginx/nginx.conf --name shop > shop.yaml
-  kubectl get deployment,configmap,service -o yaml | kubectl nginx import -f - > shop.yaml`,
+  kubectl get deployment,configmap,service,networkpolicy -o yaml | kubectl nginx import -f - > shop.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Only a namespace that the user gives belongs into manifests.

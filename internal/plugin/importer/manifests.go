@@ -65,7 +65,7 @@ func (s *inputs) reviewBroken(r *Review) {
 // Kinds of objects that decide about what an import makes of others, so that none of them may be missing.
 var (
 	ingressKinds  = []string{"", "List", "Ingress", "IngressList", "IngressClass", "Service", "ServiceList", "ConfigMap", "ConfigMapList"}
-	workloadKinds = []string{"Deployment", "StatefulSet", "DaemonSet", "Pod", "PodDisruptionBudget", "NetworkPolicy", "Secret"}
+	workloadKinds = []string{"Deployment", "StatefulSet", "DaemonSet", "Pod", "PodDisruptionBudget", "NetworkPolicy", "NetworkPolicyList", "Secret"}
 )
 
 // broken is a document that is no object.
@@ -127,6 +127,8 @@ func otherNote(o *object) string {
 	switch o.typed.(type) {
 	case *corev1.ConfigMap, *corev1.Secret, *corev1.PersistentVolumeClaim, *corev1.ServiceAccount:
 		return "it is no part of an application: keep the object as it is"
+	case *networkingv1.NetworkPolicy:
+		return "it is no part of an application: keep the object, and copy it if it does not select the new pods"
 	case *corev1.Service:
 		return "it is no Service of the application: keep the object as it is"
 	}

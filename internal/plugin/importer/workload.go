@@ -114,6 +114,7 @@ func (w *workload) run(done map[*object]bool) (*fileSet, error) {
 	w.copyContainer()
 	w.sidecars()
 	w.budget(done)
+	w.policies()
 	if isEmpty(w.app.Spec.PodTemplate) {
 		w.app.Spec.PodTemplate = nil
 	}

@@ -27,13 +27,9 @@ func (w *workload) service(done map[*object]bool, listens []v1alpha2.Port) (name
 			w.take(at+".hostPort", NotCarried, restricted)
 		}
 	}
-	podLabels := labels.Set(w.podMeta.Labels)
-	if w.metaPath == "-" {
-		podLabels = w.meta.Labels
-	}
 	objects, services := ofType[*corev1.Service](w.inputs)
 	for i, s := range services {
-		selects := len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(podLabels)
+		selects := len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(w.podLabels())
 		if !selects || s.Namespace != w.meta.Namespace || done[objects[i]] {
 			continue
 		}
