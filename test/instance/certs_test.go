@@ -195,12 +195,14 @@ func reportsOnlyShop(t *testing.T, step string, certificates []instanceapi.Certi
 func TestStartWithoutOneOfTheCertificates(t *testing.T) {
 	const blog = instanceapi.DirSecrets + "/blog"
 	const conf = `server { listen 443 ssl; server_name shop.example.com; ssl_certificate tls/shop/tls.crt; ssl_certificate_key tls/shop/tls.key; location / { return 200 shop; } }
-server { listen 443 ssl; server_name blog.example.com; ssl_certificate tls/blog/tls.crt; ssl_certificate_key tls/blog/tls.key; location / { return 200 blog; } }
+server { listen 443 ssl; server_name blog.example.com; ssl_certificate tls/blog/tls.crt; ssl_certificate_key tls/blog/tls.key; location / { return 200 blog; }
+  ssl_client_certificate tls/blog/ca.crt; ssl_trusted_certificate tls/blog/chain.pem; ssl_verify_client on; }
 server { listen 80; location / { return 200 plain; } }`
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, map[string]string{"site.conf": conf})
 		p.mount(shop, pair(t, 7))
-		p.mount(blog, map[string]string{"tls.crt": "no certificate", "tls.key": "no key"})
+		chain := pair(t, 9)["tls.crt"]
+		p.mount(blog, map[string]string{"tls.crt": "no certificate", "tls.key": "no key", "chain.pem": chain})
 		arguments := []string{"--port=https:443/TCP", "--port=http:80/TCP", "--certificate=shop", "--certificate=blog"}
 		for _, step := range []string{"a new pod", "after a restart"} {
 			p.start(image, arguments...)
@@ -217,7 +219,9 @@ server { listen 80; location / { return 200 plain; } }`
 				p.crash()
 			}
 		}
-		p.mount(blog, lasting(t, 8, -time.Hour, time.Hour, "blog.example.com"))
+		renewed := lasting(t, 8, -time.Hour, time.Hour, "blog.example.com")
+		renewed["ca.crt"], renewed["chain.pem"] = chain, chain
+		p.mount(blog, renewed)
 		p.until("the Secret is good", func(s instanceapi.Status) bool {
 			return s.Certificates[0].Serial == "8" && s.Certificates[0].Error == ""
 		})

@@ -19,10 +19,11 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Keys of a Secret of type kubernetes.io/tls.
+// Keys of a Secret of type kubernetes.io/tls, and the key of the authorities that cert-manager adds.
 const (
 	certFile = "tls.crt"
 	keyFile  = "tls.key"
+	caFile   = "ca.crt"
 )
 
 // Check returns an error if nginx cannot use the files of a Secret. The error never includes their content.

@@ -17,6 +17,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance/keypipe"
 	"example.com/nginx-operator/internal/instance/proc"
+	"example.com/nginx-operator/internal/instance/volumes"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -170,6 +171,93 @@ func TestFillGaps(t *testing.T) {
 	publishPairs(t, k)
 	if r := k.Report(nil)[0]; r.Serial != "1" || r.Error != "" {
 		t.Errorf("with a good Secret, it reports %+v", r)
+	}
+}
+
+// TestPlaceholderFiles: a placeholder has the other files of the Secret, so that nginx accepts a configuration that names
+// them. It never has the bad key. Without authorities, it accepts no client.
+func TestPlaceholderFiles(t *testing.T) {
+	const users, other = "a:b", "-----BEGIN PRIVATE KEY-----\nb3RoZXI=\n-----END PRIVATE KEY-----\n"
+	bad, good := issueLasting(t, 1, lasting(-9, 9)), issueLasting(t, 2, lasting(-9, 9))
+	again := map[string]string{keyFile: bad[keyFile] + "\n", "a.pem": good[certFile] + bad[keyFile]}
+	stores := map[string]string{keyFile: bad[keyFile], "a.p12": "\x00", "b.jks": "", "c.der": ""}
+	for name, tt := range map[string]struct {
+		secret map[string]string
+		// same are files that the placeholder copies, and filled those in whose place it has its own certificate.
+		same, filled string
+	}{
+		"no Secret":       {nil, "", "ca.crt"},
+		"no authorities":  {map[string]string{certFile: "no certificate", keyFile: bad[keyFile], "users": users}, "users", "ca.crt"},
+		"no certificate":  {map[string]string{certFile: bad[certFile], keyFile: good[keyFile], "ca.crt": "nothing"}, "", "ca.crt"},
+		"authorities":     {map[string]string{keyFile: bad[keyFile], "ca.crt": good[certFile]}, "ca.crt", ""},
+		"another key":     {map[string]string{keyFile: bad[keyFile], "client.key": other}, "client.key", "ca.crt"},
+		"no key":          {map[string]string{certFile: good[certFile], "client.key": other}, "client.key", "ca.crt"},
+		"the key again":   {again, "", "ca.crt a.pem"},
+		"key stores":      {stores, "", "ca.crt a.p12 b.jks c.der"},
+		"a file too much": {map[string]string{keyFile: bad[keyFile], "a": strings.Repeat("a", 3<<20)}, "", "ca.crt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secrets, dir := t.TempDir(), t.TempDir()
+			mount(t, secrets, "1", good)
+			writeFiles(t, filepath.Join(secrets, "blog"), tt.secret)
+			files := fillBlog(t, secrets, dir)
+			for name := range strings.FieldsSeq(tt.same) {
+				if files[name] != tt.secret[name] {
+					t.Errorf("%s is %q", name, files[name])
+				}
+			}
+			for _, name := range append(strings.Fields(tt.filled), certFile) {
+				if !strings.HasPrefix(files[name], files[certFile]) {
+					t.Errorf("%s is %q", name, files[name])
+				}
+			}
+			for name, content := range files {
+				if key := strings.TrimSpace(tt.secret[keyFile]); key != "" && strings.Contains(content, key) {
+					t.Errorf("%s has the bad key", name)
+				}
+			}
+			if want := 2 + len(strings.Fields(tt.same+" "+tt.filled)); len(files) != want {
+				t.Errorf("there are %d files, want %d", len(files), want)
+			}
+			checkPlaceholder(t, filepath.Join(dir, "blog", certFile))
+		})
+	}
+}
+
+// fillBlog fills the gap of blog, and returns all files of its placeholder.
+func fillBlog(t *testing.T, secrets, dir string) map[string]string {
+	t.Helper()
+	readers := &keypipe.Readers{Proc: proc.Root, Started: func(int) bool { return true }}
+	k, err := NewKeeper(secrets, dir, []string{"blog", "shop"}, readers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Refresh(noon, func(string, *x509.Certificate) []string { return nil })
+	if filled, err := k.FillGaps(); !filled || err != nil {
+		t.Fatalf("filled is %v, %v", filled, err)
+	}
+	files, err := volumes.Read(filepath.Join(dir, "blog"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := k.keys.read("blog-" + placeholder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(files, private)
+	return files
+}
+
+// writeFiles writes files into a new folder, if there are any.
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

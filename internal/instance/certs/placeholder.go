@@ -8,8 +8,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
+	"path/filepath"
+	"strings"
 	"time"
+
+	"example.com/nginx-operator/internal/instance/volumes"
 )
 
 // placeholder takes the place of the hash of a pair that does not exist.
@@ -28,12 +33,12 @@ func (k *Keeper) FillGaps() (filled bool, err error) {
 	if len(gaps) == 0 || len(gaps) == len(k.names) {
 		return false, nil
 	}
-	files, err := newPlaceholder()
+	pair, err := newPlaceholder()
 	if err != nil {
 		return false, err
 	}
 	for _, name := range gaps {
-		if err := k.writePair(name, placeholder, files); err != nil {
+		if err := k.writePair(name, placeholder, k.placeholderFiles(name, pair)); err != nil {
 			return filled, err
 		}
 		if err := k.link(name, placeholder); err != nil {
@@ -42,6 +47,34 @@ func (k *Keeper) FillGaps() (filled bool, err error) {
 		k.state[name].used, filled = placeholder, true
 	}
 	return filled, nil
+}
+
+// placeholderFiles returns a pair with the other files of a Secret, because nginx refuses a configuration if it lacks a file
+// that the configuration names. Without authorities, ca.crt is the certificate of the pair, so that no client is accepted.
+func (k *Keeper) placeholderFiles(name string, pair map[string]string) map[string]string {
+	// A Secret that cannot be read has no other files.
+	files, _ := volumes.Read(filepath.Join(k.secrets, name))
+	badKey := strings.TrimSpace(files[keyFile])
+	all := map[string]string{caFile: pair[certFile]}
+	for file, content := range files {
+		block, _ := pem.Decode([]byte(content))
+		switch {
+		case mayHoldKey(file, content, badKey):
+			all[file] = pair[certFile] + pair[keyFile]
+		case file != caFile || block != nil:
+			all[file] = content
+		}
+	}
+	maps.Copy(all, pair)
+	return all
+}
+
+// mayHoldKey reports whether a file contains the key, or is a key file that is not PEM and might contain it.
+func mayHoldKey(file, content, key string) bool {
+	if !strings.Contains(content, "PRIVATE KEY-----") {
+		return holdsKey(file, content)
+	}
+	return key != "" && strings.Contains(content, key)
 }
 
 // newPlaceholder returns a pair that no client accepts.
