@@ -18,7 +18,11 @@ const (
 	// after the first tokensBurst.
 	peerTokens, allTokens = 1, 20
 	tokensBurst           = 10
-	// A token is proven for provenTime after the API server has accepted it.
+	// reservedTokens takes the place of allTokens for all proven client addresses together. Other clients cannot use it up, so
+	// a client whose token has changed is not refused.
+	reservedTokens = 5
+	// A token is proven for provenTime after the API server has accepted it. A client address is proven for that long after it
+	// got metrics: the API server accepts the tokens of all pods, but not for metrics.
 	provenTime = 10 * time.Minute
 	// maxProven and maxPeers bound what is remembered. A client address that is forgotten starts anew.
 	maxProven, maxPeers = 256, 1024
@@ -26,21 +30,26 @@ const (
 
 // tokens bound the requests of clients that the API server has not accepted yet.
 type tokens struct {
-	next   http.Handler
-	proven *utilcache.LRUExpireCache
-	peers  *utilcache.LRUExpireCache
-	all    *rate.Limiter
+	next            http.Handler
+	proven          *utilcache.LRUExpireCache
+	provenAddresses *utilcache.LRUExpireCache
+	peers           *utilcache.LRUExpireCache
+	all, reserve    *rate.Limiter
 }
 
 // limitTokens returns a handler that calls next, which asks the API server about the token of a request.
 func limitTokens(next http.Handler) http.Handler {
-	return &tokens{next: next, proven: utilcache.NewLRUExpireCache(maxProven), peers: utilcache.NewLRUExpireCache(maxPeers), all: rate.NewLimiter(allTokens, tokensBurst)}
+	return &tokens{
+		next: next, proven: utilcache.NewLRUExpireCache(maxProven), provenAddresses: utilcache.NewLRUExpireCache(maxProven),
+		peers: utilcache.NewLRUExpireCache(maxPeers),
+		all:   rate.NewLimiter(allTokens, tokensBurst), reserve: rate.NewLimiter(reservedTokens, tokensBurst),
+	}
 }
 
 // ServeHTTP implements http.Handler.
 func (t *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-	if _, proven := t.proven.Get(id); !proven && (!t.of(r).Allow() || !t.all.Allow()) {
+	if _, proven := t.proven.Get(id); !proven && (!t.of(r).Allow() || !t.shared(r).Allow()) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many requests with unknown tokens: try again", http.StatusTooManyRequests)
 		return
@@ -51,6 +60,17 @@ func (t *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if answer.code != http.StatusUnauthorized && answer.code != http.StatusInternalServerError {
 		t.proven.Add(id, nil, provenTime)
 	}
+	if answer.code == http.StatusOK {
+		t.provenAddresses.Add(httpserver.Peer(r), nil, provenTime)
+	}
+}
+
+// shared returns the limiter that the client address shares with others.
+func (t *tokens) shared(r *http.Request) *rate.Limiter {
+	if _, proven := t.provenAddresses.Get(httpserver.Peer(r)); proven {
+		return t.reserve
+	}
+	return t.all
 }
 
 // of returns the limiter of the client address. Of two first requests at a time, one may get another one.
