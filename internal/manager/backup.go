@@ -27,11 +27,12 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/caches"
+	"example.com/nginx-operator/internal/nginx/pipeline"
 )
 
 // addBackupControllers adds the second operator. It shares only the process with the first one, and
 // sees of it only what any client of the API sees.
-func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content) error {
+func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content, keys pipeline.KeyRing) error {
 	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy", "NginxRestore"} {
 		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
 			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
@@ -54,6 +55,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 		PodReader:  pods,
 		Queue:      jobs.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
 		PodOptions: job.PodOptions{Image: cmp.Or(options.BackupImage, options.InstanceImage), Settings: options.podSettings()},
+		Keys:       waitForKeys(keys),
 	}
 	memory := controller.NewMemory()
 	backups := &backup.Reconciler{

@@ -125,8 +125,12 @@ func newCertificates(options Options) *webhookcert.Controller {
 // function unregisters the metrics.
 func addControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content) (func(), error) {
 	var collectors []prometheus.Collector
+	keys, err := addKeys(mgr, options)
+	if err != nil {
+		return nil, fmt.Errorf("add the operator's keys: %w", err)
+	}
 	if options.runs(ControllerBackup) {
-		if err := addBackupControllers(ctx, mgr, options, content); err != nil {
+		if err := addBackupControllers(ctx, mgr, options, content, keys); err != nil {
 			return nil, fmt.Errorf("add the backup controllers: %w", err)
 		}
 		collectors = append(collectors, &backupmetrics.Collector{
@@ -134,7 +138,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options, cont
 		})
 	}
 	if options.runsPods() {
-		if err := addPodControllers(ctx, mgr, options); err != nil {
+		if err := addPodControllers(ctx, mgr, options, keys); err != nil {
 			return nil, err
 		}
 	}

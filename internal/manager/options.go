@@ -96,8 +96,8 @@ type Options struct {
 	// requested to stop.
 	WebhookLeave time.Duration
 
-	// OrderKeySecret is the Secret, in OwnNamespace, with the keys that sign the orders to pods, and OrderKeyLifetime is
-	// when a key is replaced.
+	// OrderKeySecret is the Secret, in OwnNamespace, with the keys that sign the orders to pods and mark backup jobs, and
+	// OrderKeyLifetime is when a key is replaced.
 	OrderKeySecret   string
 	OrderKeyLifetime time.Duration
 
@@ -167,6 +167,11 @@ func (o *Options) runs(controller string) bool { return slices.Contains(o.Contro
 // runsPods reports whether a controller is to be run whose kind has nginx pods.
 func (o *Options) runsPods() bool { return o.runs(ControllerNginx) || o.runs(ControllerCache) }
 
+// readsOrderKeys reports whether the operator's keys are in a Secret. Only an operator without nginx pods can do without.
+func (o *Options) readsOrderKeys() bool {
+	return o.runsPods() || o.OwnNamespace != "" && o.OrderKeySecret != ""
+}
+
 // Validate returns an error that names each invalid option.
 func (o *Options) Validate() error {
 	var errs []error
@@ -204,7 +209,7 @@ func (o *Options) validatePods() error {
 }
 
 func (o *Options) validateOrderKeys() error {
-	if !o.runsPods() {
+	if !o.readsOrderKeys() {
 		return nil
 	}
 	if o.OwnNamespace == "" {

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestOrderKeyOptions: the controller of NginxOperators needs the Secret with its keys, and no other one does.
+// TestOrderKeyOptions: the controller of NginxOperators needs the Secret with the keys. The backup controllers use it if there
+// is one.
 func TestOrderKeyOptions(t *testing.T) {
 	usual := []string{"--instance-image=nginx-operator:test", "--leader-elect=false", "--conversion-webhook=false"}
 	for name, tt := range map[string]struct {
@@ -22,6 +23,8 @@ func TestOrderKeyOptions(t *testing.T) {
 		"a key for a moment":          {[]string{"--own-namespace=system", "--order-key-lifetime=1m"}, "--order-key-lifetime is 1m0s: it must be at least 10m0s"},
 		"a key for the shortest time": {[]string{"--own-namespace=system", "--order-key-lifetime=10m"}, ""},
 		"backups only":                {[]string{"--controllers=backup", "--order-key-secret=", "--order-key-lifetime=0"}, ""},
+		"backups without a namespace": {[]string{"--controllers=backup", "--order-key-lifetime=0"}, ""},
+		"backups, a key for a moment": {[]string{"--controllers=backup", "--own-namespace=system", "--order-key-lifetime=1m"}, "--order-key-lifetime is 1m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o Options

@@ -36,7 +36,7 @@ type podControllers struct {
 }
 
 // addPodControllers adds the controllers in the options.
-func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options) error {
+func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options, keys pipeline.KeyRing) error {
 	references, err := options.newReferences(mgr.GetConfig(), mgr)
 	if err != nil {
 		return err
@@ -46,10 +46,6 @@ func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options) e
 	}
 	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
-	}
-	keys, err := addOrderKeys(mgr, options)
-	if err != nil {
-		return fmt.Errorf("add the keys that sign orders: %w", err)
 	}
 	kinds, err := addOptionalKinds(mgr, options)
 	if err != nil {

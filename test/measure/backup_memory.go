@@ -185,7 +185,7 @@ func runBackup(ctx context.Context, program, dir, destination string) (backupRun
 	if err != nil {
 		return run, err
 	}
-	run.result, err = job.ParseResult(string(text))
+	run.result, err = job.ParseResult(job.Create, string(text))
 	return run, err
 }
 

@@ -353,7 +353,7 @@ func TestResultsCanBeRead(t *testing.T) {
 	must.Succeed(t, result.Write(path))
 	text, err := os.ReadFile(path)
 	must.Succeed(t, err)
-	read, err := job.ParseResult(string(text))
+	read, err := job.ParseResult(job.Create, string(text))
 	must.Succeed(t, err)
 	if diff := cmp.Diff(result, read); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,9 +94,14 @@ func newStageThatRefuses(t *testing.T, messages *golden.Messages, room int, refu
 			},
 		}).Build()
 	s := &stage{t: t, client: c, clock: testclock.NewFakePassiveClock(now), recorder: eventRecorder{messages: messages}, messages: messages}
-	s.runner = &jobs.Runner{Client: c, Live: c, PodReader: c, Queue: jobs.NewQueue(c, room, s.clock), PodOptions: job.PodOptions{Image: "registry.example.com/nginx-operator:0.4.0"}}
+	s.runner = &jobs.Runner{Client: c, Live: c, PodReader: c, Queue: jobs.NewQueue(c, room, s.clock), PodOptions: job.PodOptions{Image: "registry.example.com/nginx-operator:0.4.0"}, Keys: testKeys}
 	s.policies = &policy.Reconciler{Client: c, Live: c, Runner: s.runner, Recorder: s.recorder, Clock: s.clock}
 	return s
+}
+
+// testKeys returns the operator's keys.
+func testKeys(context.Context) []ed25519.PrivateKey {
+	return []ed25519.PrivateKey{ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))}
 }
 
 // reconcile runs one pass over an object and records its conditions and events. An error of the pass

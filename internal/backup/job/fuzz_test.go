@@ -10,25 +10,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// tasks are all tasks.
+var tasks = []Task{Create, Delete, Read, Match, Extract, VerifyExisting, List}
+
 // FuzzParseResult: a termination message is either refused with a short error on one line, or a
-// complete result. Written again, the result is still complete and fits.
+// complete result of its task. Written again, the result is still complete and fits.
 func FuzzParseResult(f *testing.F) {
 	for _, message := range []string{
 		"", "null", "{}", `{"failure":{"reason":"StoreDenied","message":"no\nentry"}}`, `{"deleted":true,"completedAt":"2026-11-21T12:00:00Z"}`,
 		`{"archive":"a/b/c","totals":{},"completedAt":"2026-11-21T12:00:00Z","size":-1,"sha256":"x"}`, "exec: \"/nginx-backup\": \x1b[31mpermission denied",
+		`{"volumes":[{}],"completedAt":"2026-11-21T12:00:00Z"}`,
 		`{"listing":{"backups":3,"found":[{"p":"web/a-01234567","a":1}]},"completedAt":"2026-11-21T12:00:00Z"}`,
 		`{"failure":{"reason":"` + strings.Repeat("x", 5000) + `","message":""}}`,
 	} {
-		f.Add(message)
+		for i := range tasks {
+			f.Add(message, uint8(i))
+		}
 	}
 	path := filepath.Join(f.TempDir(), "termination-log")
-	f.Fuzz(func(t *testing.T, message string) {
-		r, err := ParseResult(message)
+	f.Fuzz(func(t *testing.T, message string, index uint8) {
+		task := tasks[int(index)%len(tasks)]
+		r, err := ParseResult(task, message)
 		if err != nil {
 			if text := err.Error(); len(text) > 1200 || strings.ContainsFunc(text, unicode.IsControl) {
 				t.Errorf("the error is %q", text)
 			}
 			return
+		}
+		if r.Failure == nil {
+			complete(t, task, r)
 		}
 		if r.Write(path) != nil {
 			return // It does not fit, so no pod can have written it.
@@ -37,7 +47,7 @@ func FuzzParseResult(f *testing.F) {
 		if err != nil || len(text) > resultLimit {
 			t.Fatalf("%d bytes are left (%v)", len(text), err)
 		}
-		again, err := ParseResult(string(text))
+		again, err := ParseResult(task, string(text))
 		if err != nil {
 			t.Fatalf("what was left is no result: %v", err)
 		}
@@ -45,4 +55,16 @@ func FuzzParseResult(f *testing.F) {
 			t.Errorf("left again it is another one:\n%s", diff)
 		}
 	})
+}
+
+// complete reports an error unless a result has what is read of it after a success of the task.
+func complete(t *testing.T, task Task, r Result) {
+	t.Helper()
+	written := r.Totals != nil && r.Archive != "" && r.SHA256 != ""
+	has := map[Task]bool{
+		Create: written, VerifyExisting: written, Delete: r.Deleted, Match: len(r.Volumes) > 0, Extract: len(r.Volumes) > 0, List: r.Listing != nil,
+	}
+	if r.CompletedAt == nil || !has[task] {
+		t.Errorf("it is a result of the task %s: %+v", task, r)
+	}
 }

@@ -283,28 +283,30 @@ func TestResult(t *testing.T) {
 	path := t.TempDir() + "/result"
 	tests := []struct {
 		name   string
+		task   Task
 		result Result
 	}{
-		{"success", Result{Archive: "a/b.tar.gz", Size: 9, SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at}},
-		{"failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: "no"}}},
-		{"a long failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: strings.Repeat("\x00", 9999)}}},
-		{"a long success", Result{
-			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
+		{"success", Create, Result{Archive: "a/b.tar.gz", Size: 9, SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at}},
+		{"failure", Read, Result{Failure: &Failure{Reason: "StoreDenied", Message: "no"}}},
+		{"a long failure", Create, Result{Failure: &Failure{Reason: "StoreDenied", Message: strings.Repeat("\x00", 9999)}}},
+		{"a long success", Create, Result{
+			Archive: "a/b.tar.gz", SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
 			Skipped: slices.Repeat([]string{strings.Repeat("\x00", 999)}, 9), Missing: slices.Repeat([]string{strings.Repeat("x", 253)}, 9),
 		}},
-		{"a restore", Result{Volumes: []restoration.VolumeComparison{{Index: 0, Missing: 3}}, CompletedAt: &at}},
-		{"a restore with much to tell", Result{Volumes: volumes(1, "ä\x00<"), CompletedAt: &at}},
-		{"a restore of as many volumes as an application can have", Result{Volumes: volumes(16, "\x00"), CompletedAt: &at}},
-		{"a listing", Result{Listing: &listing.Report{Backups: 3}, CompletedAt: &at}},
-		{"an adopted one with long texts", Result{
-			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
+		{"a restore", Extract, Result{Volumes: []restoration.VolumeComparison{{Index: 0, Missing: 3}}, CompletedAt: &at}},
+		{"a restore with much to tell", Match, Result{Volumes: volumes(1, "ä\x00<"), CompletedAt: &at}},
+		{"a restore of as many volumes as an application can have", Extract, Result{Volumes: volumes(16, "\x00"), CompletedAt: &at}},
+		{"a deletion", Delete, Result{Deleted: true, CompletedAt: &at}},
+		{"a listing", List, Result{Listing: &listing.Report{Backups: 3}, CompletedAt: &at}},
+		{"an adopted one with long texts", VerifyExisting, Result{
+			Archive: "a/b.tar.gz", SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
 			Existing: NewExisting(archive.Info{
 				Name: strings.Repeat("<", 253), Namespace: strings.Repeat("x", 63), Image: strings.Repeat("<", 4096), ImageDigest: strings.Repeat("<", 4096),
 				Reason: strings.Repeat("\n", 4096), ConfigRevision: strings.Repeat("<", 256),
 			}, v1alpha1.BackupContents{ConfigMaps: slices.Repeat([]string{strings.Repeat("<", 253)}, 99), Claims: slices.Repeat([]string{strings.Repeat("x", 4096)}, 99)}),
 		}},
-		{"an adopted one whose every text is long", Result{
-			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
+		{"an adopted one whose every text is long", VerifyExisting, Result{
+			Archive: "a/b.tar.gz", SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
 			Existing: NewExisting(archive.Info{
 				Name: strings.Repeat("x", 253), Namespace: strings.Repeat("x", 63), Policy: strings.Repeat("<", 4096), Trigger: strings.Repeat("<", 4096),
 				Image: strings.Repeat("<", 5), ImageDigest: "<", Reason: "<<<",
@@ -316,7 +318,7 @@ func TestResult(t *testing.T) {
 			if err := tt.result.Write(path); err != nil {
 				t.Fatal(err)
 			}
-			read, err := ParseResult(golden.Read(t, path))
+			read, err := ParseResult(tt.task, golden.Read(t, path))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,8 +329,39 @@ func TestResult(t *testing.T) {
 	}
 	long := `{"failure":{"reason":"StoreDenied","message":"no"}}` + strings.Repeat(" ", 10*resultLimit)
 	for _, message := range []string{"", "panic: runtime error: index out of range [3] with length 3", "{}", `{"archive":"x"}`, long} {
-		if _, err := ParseResult(message); err == nil {
-			t.Errorf("%q is taken for a result", message)
+		for _, task := range tasks {
+			if _, err := ParseResult(task, message); err == nil {
+				t.Errorf("%q is taken for a result of the task %s", message, task)
+			}
+		}
+	}
+}
+
+// TestResultOfAnotherTask: a result that is complete for some tasks is refused for all others.
+func TestResultOfAnotherTask(t *testing.T) {
+	const at = `"completedAt":"2026-11-21T12:00:00Z"`
+	for message, want := range map[string][]Task{
+		`{"deleted":true,` + at + `}`:                               {Delete},
+		`{"archive":"a","sha256":"ab","totals":{},` + at + `}`:      {Create, VerifyExisting},
+		`{"volumes":[{"index":0}],` + at + `}`:                      {Match, Extract},
+		`{"listing":{"backups":3},` + at + `}`:                      {List},
+		`{"failure":{"reason":"StoreDenied","message":"no entry"}}`: tasks,
+		// Each lacks a part.
+		`{"archive":"a","totals":{},` + at + `}`:    nil,
+		`{"archive":"a","sha256":"ab",` + at + `}`:  nil,
+		`{"sha256":"ab","totals":{},` + at + `}`:    nil,
+		`{"archive":"a","sha256":"ab","totals":{}}`: nil,
+		`{"deleted":true}`:                          nil,
+		`{"deleted":false,` + at + `}`:              nil,
+		`{"volumes":[],` + at + `}`:                 nil,
+		`{"volumes":[{"index":0}],"listing":{}}`:    nil,
+		`{"listing":null,` + at + `}`:               nil,
+	} {
+		for _, task := range append([]Task{"", "another"}, tasks...) {
+			known := slices.Contains(want, task) || want != nil && len(want) == len(tasks)
+			if _, err := ParseResult(task, message); (err == nil) != known {
+				t.Errorf("%s is a result of the task %q: %t, want %t", message, task, err == nil, known)
+			}
 		}
 	}
 }

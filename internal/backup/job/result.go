@@ -101,9 +101,10 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// ParseResult parses a termination message. It is empty if the container was killed, and an error
-// of the runtime if the container could not start.
-func ParseResult(message string) (Result, error) {
+// ParseResult parses the termination message of a task. It is empty if the container was killed, and
+// an error of the runtime if the container could not start. A result without a failure contains what
+// its task has to report.
+func ParseResult(task Task, message string) (Result, error) {
 	var r Result
 	if len(message) > resultLimit {
 		return r, fmt.Errorf("the pod's termination message has %d bytes: at most %d are allowed", len(message), resultLimit)
@@ -111,12 +112,25 @@ func ParseResult(message string) (Result, error) {
 	if err := json.Unmarshal([]byte(message), &r); err != nil {
 		return r, fmt.Errorf("the pod's termination message is not a result: %.200q", message)
 	}
-	if !r.whole() {
-		return r, fmt.Errorf("the pod's termination message is an incomplete result: %.200q", message)
+	if r.Failure == nil && (r.CompletedAt == nil || !r.completes(task)) {
+		return r, fmt.Errorf("the pod's termination message is not a complete result: %.200q", message)
 	}
 	return r, nil
 }
 
-func (r Result) whole() bool {
-	return r.Failure != nil || r.CompletedAt != nil && (r.Deleted || r.Listing != nil || len(r.Volumes) > 0 || r.Archive != "" && r.Totals != nil)
+// completes reports whether the result contains what a task reports when it succeeds.
+func (r Result) completes(task Task) bool {
+	switch task {
+	case Create, VerifyExisting:
+		return r.Archive != "" && r.SHA256 != "" && r.Totals != nil
+	case Delete:
+		return r.Deleted
+	case Match, Extract:
+		return len(r.Volumes) > 0
+	case List:
+		return r.Listing != nil
+	case Read:
+		// It serves the operator until its job is deleted, so it ends only with a failure.
+	}
+	return false
 }

@@ -17,6 +17,7 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/plan"
 	"example.com/nginx-operator/internal/backup/progress"
@@ -45,7 +46,7 @@ func TestMessages(t *testing.T) {
 	partial.Info.LeftOut = []archive.LeftOut{{Kind: "PersistentVolumeClaim", Name: "cache", Reason: "Excluded"}, {Kind: "CSI", Name: "share", Reason: "External"}}
 	unnamed := aResult()
 	unnamed.Missing, unnamed.Skipped = nil, nil
-	start := progress.Evaluate(nil, nil, now)
+	start := progress.Evaluate(job.Create, nil, nil, now)
 	for _, status := range []v1alpha1.NginxBackupStatus{
 		done.Status, Completed(done, &s, unnamed), Completed(aBackup(), &partial, unnamed), Missing(done), DataFoundAgain(done), Adopted(done, aResult()),
 		ExistingNotVerified(aBackup(), start.Reason, start.Message), Deleting(done, start.Reason, start.Message), Unfinished(aBackup(), start.Reason, start.Message),

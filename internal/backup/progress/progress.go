@@ -61,14 +61,15 @@ func Backoff(attempt int) time.Duration {
 	return pause
 }
 
-// Evaluate decides the next step from the jobs of one task of an object, and the pods of that task.
-func Evaluate(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
+// Evaluate decides the next step of one task of an object from the operator's own jobs for it, and the
+// pods of that task.
+func Evaluate(task job.Task, jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	if len(jobs) == 0 {
 		return Verdict{Action: Start, Attempt: unusedAttempt(pods), Reason: v1alpha1.ReasonInProgress, Message: "A job is about to start"}
 	}
 	last := last(jobs)
 	pod := podOf(last, pods)
-	if result, ok := resultOf(pod); ok && result.Failure == nil {
+	if result, ok := resultOf(task, pod); ok && result.Failure == nil {
 		return Verdict{Action: Done, Result: result}
 	}
 	ended, over := endOf(last)
@@ -78,7 +79,7 @@ func Evaluate(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	if !over {
 		return evaluateUnfinished(last, pod, now)
 	}
-	v := failed(last, pod)
+	v := failed(task, last, pod)
 	v.Attempt = job.Attempt(last)
 	if left := Backoff(v.Attempt) - now.Sub(ended); left > 0 {
 		v.Action, v.After = Wait, left
@@ -179,12 +180,12 @@ func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	return nil
 }
 
-func resultOf(pod *corev1.Pod) (job.Result, bool) {
+func resultOf(task job.Task, pod *corev1.Pod) (job.Result, bool) {
 	end := terminated(pod)
 	if end == nil {
 		return job.Result{}, false
 	}
-	result, err := job.ParseResult(end.Message)
+	result, err := job.ParseResult(task, end.Message)
 	return result, err == nil
 }
 
@@ -195,8 +196,8 @@ func lost(pod *corev1.Pod, now time.Time) bool {
 }
 
 // failed returns why a job has failed.
-func failed(j *batchv1.Job, pod *corev1.Pod) Verdict {
-	if result, ok := resultOf(pod); ok && result.Failure != nil {
+func failed(task job.Task, j *batchv1.Job, pod *corev1.Pod) Verdict {
+	if result, ok := resultOf(task, pod); ok && result.Failure != nil {
 		return Verdict{Reason: result.Failure.Reason, Message: result.Failure.Message}
 	}
 	message := fmt.Sprintf("job %s ended without a result", j.Name)

@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/job"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-const success = `{"archive":"a/data-1.tar.gz","size":9,"totals":{"entries":1,"files":1,"bytes":1,"skipped":0},"completedAt":"2026-11-21T11:00:00Z"}`
+const success = `{"archive":"a/data-1.tar.gz","size":9,"sha256":"ab12","totals":{"entries":1,"files":1,"bytes":1,"skipped":0},"completedAt":"2026-11-21T11:00:00Z"}`
 
 // aJob returns the job of an attempt, which was created some time ago.
 func aJob(attempt int, age time.Duration) batchv1.Job {
@@ -117,7 +118,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := Evaluate(tt.jobs, tt.pods, now)
+			v := Evaluate(job.Create, tt.jobs, tt.pods, now)
 			if v.Action != tt.step || v.Attempt != tt.attempt || v.Reason != tt.reason || !strings.Contains(v.Message, tt.message) || v.After != tt.after {
 				t.Errorf("%s, attempt %d, %s after %v: %s", v.Action, v.Attempt, v.Reason, v.After, v.Message)
 			}

@@ -3,6 +3,10 @@ package backup
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -48,10 +52,30 @@ func newBench(t *testing.T, change ...func(*manager.Options)) *bench {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	must(t, kube.Create(t.Context(), namespace))
 	b := &bench{t: t, namespace: namespace.Name, place: &standin.NodeStorage{Claim: t.TempDir(), Content: t.TempDir()}}
+	must(t, kube.Create(t.Context(), newOrderKey(t, b.namespace)))
 	nodes.Add(b.namespace, b.place)
 	t.Cleanup(func() { nodes.Remove(b.namespace) })
 	b.operator = startOperator(t, b.namespace, change...)
 	return b
+}
+
+// orderKeySecret is the Secret with the operator's key.
+const orderKeySecret = "order-key"
+
+// newOrderKey returns the Secret with a key. The operator does not replace it, so it writes nothing at its start.
+func newOrderKey(t *testing.T, namespace string) *corev1.Secret {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	must(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: orderKeySecret},
+		Data: map[string][]byte{
+			"current.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
+			"created":     []byte(time.Now().UTC().Format(time.RFC3339)),
+		},
+	}
 }
 
 // restart replaces the operator.

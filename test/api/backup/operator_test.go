@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/internal/manager"
 )
 
@@ -46,16 +47,18 @@ func (o *testOperator) start(namespace string, change ...func(*manager.Options))
 	ctx, cancel := context.WithCancel(context.Background())
 	o.cancel, o.ended = cancel, make(chan struct{})
 	options := manager.Options{
-		Version:        "test",
-		Controllers:    []string{manager.ControllerBackup},
-		BackupJobs:     100,
-		DefaultImage:   "nginx:test",
-		InstanceImage:  "nginx-operator:test",
-		Namespaces:     []string{namespace},
-		OwnNamespace:   namespace,
-		Concurrency:    4,
-		MetricsAddress: "0",
-		HealthAddress:  "0",
+		Version:          "test",
+		Controllers:      []string{manager.ControllerBackup},
+		BackupJobs:       100,
+		DefaultImage:     "nginx:test",
+		InstanceImage:    "nginx-operator:test",
+		Namespaces:       []string{namespace},
+		OwnNamespace:     namespace,
+		OrderKeySecret:   orderKeySecret,
+		OrderKeyLifetime: signingkey.DefaultLifetime,
+		Concurrency:      4,
+		MetricsAddress:   "0",
+		HealthAddress:    "0",
 	}
 	for _, c := range change {
 		c(&options)

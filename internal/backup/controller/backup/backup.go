@@ -93,7 +93,7 @@ func (p *pass) runCreateJob(ctx context.Context) (ctrl.Result, error) {
 		// The spec is immutable: the user has to create another backup.
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonDestinationInvalid, err.Error()))
 	}
-	verdict := progress.Evaluate(p.JobsOfTask(job.Create), p.PodsOfTask(job.Create), p.now)
+	verdict := p.Evaluate(job.Create, p.now)
 	switch verdict.Action {
 	case progress.Done:
 		return ctrl.Result{}, p.complete(ctx, verdict.Result)

@@ -64,7 +64,7 @@ func (p *pass) deleteData(ctx context.Context) (ctrl.Result, error) {
 		// The end of its pod triggers the next pass.
 		return ctrl.Result{RequeueAfter: left}, p.DeleteJobs(ctx, p.JobsOfTask(job.Create))
 	}
-	verdict := progress.Evaluate(p.JobsOfTask(job.Delete), p.PodsOfTask(job.Delete), p.now)
+	verdict := p.Evaluate(job.Delete, p.now)
 	switch {
 	case verdict.Action == progress.Done:
 		return ctrl.Result{}, p.removeFinalizer(ctx)

@@ -28,8 +28,11 @@ func (p *pass) verifyExisting(ctx context.Context) (ctrl.Result, error) {
 	if err := validatePath(p.backup); err != nil {
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.ExistingNotVerified(p.backup, v1alpha1.ReasonPathInvalid, err.Error()))
 	}
-	verdict := progress.Evaluate(p.JobsOfTask(job.VerifyExisting), p.PodsOfTask(job.VerifyExisting), p.now)
+	verdict := p.Evaluate(job.VerifyExisting, p.now)
 	switch {
+	case verdict.Action == progress.Done && p.replaced(verdict.Result):
+		return ctrl.Result{}, p.updateStatus(ctx, outcome.ExistingNotVerified(p.backup, v1alpha1.ReasonDamaged, fmt.Sprintf(
+			"the archive in the store has the digest sha256:%.64s, and this backup has %s", verdict.Result.SHA256, p.backup.Status.Digest)))
 	case verdict.Action == progress.Done:
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.Adopted(p.backup, verdict.Result))
 	case final(verdict):
@@ -46,6 +49,11 @@ func (p *pass) verifyExisting(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: verdict.After}, nil
 	}
 	return ctrl.Result{RequeueAfter: verdict.After}, p.updateStatus(ctx, outcome.ExistingNotVerified(p.backup, verdict.Reason, verdict.Message))
+}
+
+// replaced reports whether the archive in the store is not the one whose digest the backup has.
+func (p *pass) replaced(result job.Result) bool {
+	return p.backup.Status.Digest != "" && p.backup.Status.Digest != "sha256:"+result.SHA256
 }
 
 // final reports whether another attempt would have the same result.

@@ -3,7 +3,10 @@ package jobs
 
 import (
 	"context"
+	"crypto/ed25519"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/progress"
 	"example.com/nginx-operator/internal/kube/owned"
 )
 
@@ -37,19 +41,25 @@ type Runner struct {
 	Queue *Queue
 	// PodOptions are what the pods of all jobs have in common.
 	PodOptions job.PodOptions
+	// Keys returns the private keys that jobs are marked with, the newest first. It waits until they
+	// have been read, and returns none if they could not be read.
+	Keys func(context.Context) []ed25519.PrivateKey
 }
 
 // Set holds the jobs of one object, and their pods.
 type Set struct {
 	*Runner
 	owner client.Object
-	Jobs  []batchv1.Job
-	Pods  []corev1.Pod
+	keys  []ed25519.PrivateKey
+	// Jobs and Pods claim to belong to the object, which anyone can write. Use them only to delete
+	// them, or to wait for them. MarkedJobs are those of the operator.
+	Jobs []batchv1.Job
+	Pods []corev1.Pod
 }
 
 // List lists the jobs of an object, which carry its name in a label, and their pods.
 func (r *Runner) List(ctx context.Context, label string, owner client.Object) (Set, error) {
-	found := Set{Runner: r, owner: owner}
+	found := Set{Runner: r, owner: owner, keys: r.Keys(ctx)}
 	selector := []client.ListOption{client.InNamespace(owner.GetNamespace()), client.MatchingLabels{label: owner.GetName()}}
 	jobs := &batchv1.JobList{}
 	if err := r.Client.List(ctx, jobs, selector...); err != nil {
@@ -77,6 +87,19 @@ func (t *Set) JobsOfTask(task job.Task) []batchv1.Job {
 		}
 	}
 	return found
+}
+
+// MarkedJobs returns the jobs of a task that the operator has created. A job of an operator that ended before it marked the
+// job is not one of them, nor is one of an earlier release, which did not mark jobs: the task is started again.
+func (t *Set) MarkedJobs(task job.Task) []batchv1.Job {
+	return slices.DeleteFunc(t.JobsOfTask(task), func(j batchv1.Job) bool { return !t.marked(&j) })
+}
+
+func (t *Set) marked(j *batchv1.Job) bool { return job.Marked(t.keys, j, t.owner.GetUID()) }
+
+// Evaluate decides the next step of a task from the operator's own jobs.
+func (t *Set) Evaluate(task job.Task, now time.Time) progress.Verdict {
+	return progress.Evaluate(task, t.MarkedJobs(task), t.PodsOfTask(task), now)
 }
 
 // PodsOfTask returns the pods of a task.
@@ -122,25 +145,55 @@ func (t *Set) VerifyFresh(ctx context.Context) error {
 	return nil
 }
 
-// StartJob creates a job and then deletes the one before it, so that there is always one that
-// records the number of attempts.
+var (
+	errNoKey   = errors.New("the operator has no key to mark its jobs with: see its log")
+	errForeign = errors.New("it existed and was not created by this operator, so it was deleted")
+)
+
+// StartJob creates a job, marks it, and then deletes the ones before it, so that there is always one
+// that records the number of attempts.
 func (t *Set) StartJob(ctx context.Context, j *batchv1.Job) error {
-	err := t.Client.Create(ctx, j)
-	if apierrors.IsAlreadyExists(err) && t.isOwn(ctx, j) {
-		err = nil
-	}
-	if err != nil {
+	if err := t.create(ctx, j); err != nil {
 		return fmt.Errorf("create job %s: %w", j.Name, err)
 	}
 	log.FromContext(ctx).Info("started a job", "job", j.Name, "attempt", job.Attempt(j))
 	return t.DeleteJobs(ctx, t.JobsOfTask(job.Task(j.Labels[job.LabelTask])))
 }
 
-// isOwn reports whether a job that already exists belongs to this object: another leader may have
-// created it.
-func (t *Set) isOwn(ctx context.Context, j *batchv1.Job) bool {
-	live := &batchv1.Job{}
-	return t.Client.Get(ctx, client.ObjectKeyFromObject(j), live) == nil && Owned(live, t.owner.GetUID())
+func (t *Set) create(ctx context.Context, j *batchv1.Job) error {
+	if len(t.keys) == 0 {
+		return errNoKey
+	}
+	err := t.Client.Create(ctx, j)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return t.replace(ctx, j, err)
+	case err != nil:
+		return err
+	}
+	// Only now does the job have a UID.
+	unmarked := j.DeepCopy()
+	job.SetMark(t.keys[0], j)
+	if err := t.Client.Patch(ctx, j, client.MergeFrom(unmarked)); err != nil {
+		return fmt.Errorf("mark the job: %w", err)
+	}
+	return nil
+}
+
+// replace returns nil if the operator has created the job that already exists, as another leader may have done. If the job
+// merely claims to belong to the object, it is deleted, and the next pass creates another one.
+func (t *Set) replace(ctx context.Context, j *batchv1.Job, exists error) error {
+	there := &batchv1.Job{}
+	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(j), there); err != nil {
+		return exists
+	}
+	switch {
+	case t.marked(there):
+		return nil
+	case Owned(there, t.owner.GetUID()):
+		return errors.Join(errForeign, t.DeleteJobs(ctx, []batchv1.Job{*there}))
+	}
+	return exists
 }
 
 // DeleteJobs deletes jobs, unless another job has taken the name.

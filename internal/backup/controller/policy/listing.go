@@ -41,13 +41,13 @@ func (p *pass) listDestination(ctx context.Context) (err error) {
 	if err := p.deleteOutdatedJobs(ctx); err != nil {
 		return err
 	}
-	if len(p.Jobs) == 0 && !p.deletions.has(p.waiter().NamespacedName) {
+	if len(p.MarkedJobs(job.List)) == 0 && !p.deletions.has(p.waiter().NamespacedName) {
 		if due, after := listing.Due(p.policy, p.ListingPeriod, p.now); !due {
 			p.requeueAfter(after)
 			return nil
 		}
 	}
-	verdict := progress.Evaluate(p.Jobs, p.Pods, p.now)
+	verdict := p.Evaluate(job.List, p.now)
 	switch verdict.Action {
 	case progress.Done:
 		return p.importListing(ctx, verdict.Result.Listing)
@@ -67,7 +67,7 @@ func (p *pass) waiter() jobs.Waiter { return policyWaiter(client.ObjectKeyFromOb
 
 // deleteOutdatedJobs deletes jobs of an earlier spec: the destination may have changed.
 func (p *pass) deleteOutdatedJobs(ctx context.Context) error {
-	outdated := slices.ContainsFunc(p.Jobs, func(j batchv1.Job) bool { return !job.Lists(&j, p.policy) })
+	outdated := slices.ContainsFunc(p.MarkedJobs(job.List), func(j batchv1.Job) bool { return !job.Lists(&j, p.policy) })
 	if !outdated {
 		return nil
 	}
@@ -177,9 +177,6 @@ func expectedBackups(policy *v1alpha1.NginxBackupPolicy, backups map[string]*v1a
 // importListing creates objects for the backups that were found, and reports those that are
 // missing.
 func (p *pass) importListing(ctx context.Context, report *listing.Report) error {
-	if report == nil {
-		return errors.New("the result of the listing job has no report")
-	}
 	backups, err := p.inDestination(ctx)
 	if err != nil {
 		return err
@@ -194,7 +191,7 @@ func (p *pass) importListing(ctx context.Context, report *listing.Report) error 
 		p.requeueAfter(batchPeriod)
 		return nil
 	}
-	newest := slices.MaxFunc(p.Jobs, func(a, b batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	newest := slices.MaxFunc(p.MarkedJobs(job.List), func(a, b batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	outcome.Listed(p.policy, &p.status, report, newest.CreationTimestamp.Time)
 	p.requeueAfter(p.ListingPeriod)
 	return nil

@@ -41,6 +41,15 @@ func (p *pass) fetchAndRestore(ctx context.Context, source job.RestoreSource, po
 		return ctrl.Result{}, p.reportError(ctx, v1alpha1.ReasonUnreachable, fmt.Errorf(
 			"pod %s has read the backup but does not answer (check whether a NetworkPolicy blocks the operator from port %d): %w", pod.Name, declarations.Port, err))
 	}
+	if source.SHA256 == "" {
+		// No object has the digest. All later jobs have to read the same archive.
+		source.SHA256 = head.SHA256
+	}
+	if source.SHA256 != head.SHA256 {
+		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonDamaged, fmt.Sprintf(
+			"pod %s has read an archive with the digest sha256:%.64s, and NginxBackup %s has the digest sha256:%s",
+			pod.Name, head.SHA256, p.restore.Spec.Backup.Name, source.SHA256)))
+	}
 	if err := p.use.Add(ctx, restoration.Cost(files)); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -58,8 +67,6 @@ func (p *pass) fetchAndRestore(ctx context.Context, source job.RestoreSource, po
 		return ctrl.Result{RequeueAfter: lockRetry}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonInProgress,
 			fmt.Sprintf("NginxRestore %s of the same application is in progress: wait for it, or delete it", other)))
 	}
-	// If no object has the digest, this ensures that all jobs read the same archive.
-	source.SHA256 = head.SHA256
 	return p.planAndApply(ctx, source, request, backup)
 }
 

@@ -134,16 +134,12 @@ func (p *pass) find(ctx context.Context) (source job.RestoreSource, reason, mess
 // restoreFrom goes through the tasks as far as possible in this pass.
 func (p *pass) restoreFrom(ctx context.Context, source job.RestoreSource) (ctrl.Result, error) {
 	for _, task := range []job.Task{job.Match, job.Extract} {
-		jobs := p.JobsOfTask(task)
-		if len(jobs) == 0 {
-			continue
-		}
-		verdict := progress.Evaluate(jobs, p.PodsOfTask(task), p.now)
+		verdict := p.Evaluate(task, p.now)
 		if stop := verdict.Action == progress.Wait || outcome.Final(verdict.Reason); stop {
 			return p.reportWaiting(ctx, verdict, volumeRestoreMessages[task])
 		}
 	}
-	pod := progress.ReadyPod(p.JobsOfTask(job.Read), p.PodsOfTask(job.Read))
+	pod := progress.ReadyPod(p.MarkedJobs(job.Read), p.PodsOfTask(job.Read))
 	if pod == nil {
 		return p.read(ctx, source)
 	}
@@ -152,7 +148,7 @@ func (p *pass) restoreFrom(ctx context.Context, source job.RestoreSource) (ctrl.
 
 // read starts the job that reads the backup, or reports its progress.
 func (p *pass) read(ctx context.Context, source job.RestoreSource) (ctrl.Result, error) {
-	verdict := progress.Evaluate(p.JobsOfTask(job.Read), p.PodsOfTask(job.Read), p.now)
+	verdict := p.Evaluate(job.Read, p.now)
 	if verdict.Action != progress.Start || outcome.Final(verdict.Reason) {
 		if verdict.Reason == v1alpha1.ReasonPodNotStarted {
 			p.Queue.WakeNext(ctx)

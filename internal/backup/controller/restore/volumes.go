@@ -64,7 +64,7 @@ type makeJob func(*v1alpha1.NginxRestore, job.RestoreSource, restoration.Plan, s
 // task runs one task as a job. It bypasses the queue: the job that has read the backup still runs,
 // so restores that hold all places would wait for each other.
 func (f *volumeRestore) task(ctx context.Context, task job.Task, makeJob makeJob) ([]restoration.VolumeComparison, ctrl.Result, error) {
-	verdict := progress.Evaluate(f.JobsOfTask(task), f.PodsOfTask(task), f.now)
+	verdict := f.Evaluate(task, f.now)
 	switch verdict.Action {
 	case progress.Done:
 		return append([]restoration.VolumeComparison{}, verdict.Result.Volumes...), ctrl.Result{}, nil
@@ -92,5 +92,5 @@ func (f *volumeRestore) task(ctx context.Context, task job.Task, makeJob makeJob
 
 // extracted reports whether files have been written.
 func (p *pass) extracted() bool {
-	return progress.Evaluate(p.JobsOfTask(job.Extract), p.PodsOfTask(job.Extract), p.now).Action == progress.Done
+	return p.Evaluate(job.Extract, p.now).Action == progress.Done
 }
