@@ -50,7 +50,9 @@ func (p *pod) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return persist(func() error { return p.report(context.WithoutCancel(ctx), object, result) })
+	// Kubernetes refuses another time of completion, which a report would have that is repeated because its answer was lost.
+	now := metav1.Now()
+	return persist(func() error { return p.report(context.WithoutCancel(ctx), object, result, now) })
 }
 
 // execute creates the pod and runs its container to the end.
@@ -116,8 +118,8 @@ func (p *pod) schedule(ctx context.Context) (*corev1.Pod, error) {
 	return object, p.status(ctx, object, corev1.PodStatus{Phase: corev1.PodRunning, PodIP: p.ip, PodIPs: []corev1.PodIP{{IP: p.ip}}})
 }
 
-// report writes how the container ended, and then the result of the job.
-func (p *pod) report(ctx context.Context, object *corev1.Pod, o outcome) error {
+// report writes how the container ended, and then the result of the job, which it completes at a time.
+func (p *pod) report(ctx context.Context, object *corev1.Pod, o outcome, now metav1.Time) error {
 	phase, reason := corev1.PodSucceeded, "Completed"
 	if o.code != 0 {
 		phase, reason = corev1.PodFailed, "Error"
@@ -136,7 +138,6 @@ func (p *pod) report(ctx context.Context, object *corev1.Pod, o outcome) error {
 	}); err != nil {
 		return err
 	}
-	now := metav1.Now()
 	s := batchv1.JobStatus{StartTime: &now}
 	first, last := batchv1.JobSuccessCriteriaMet, batchv1.JobComplete
 	if o.code == 0 {
