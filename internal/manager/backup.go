@@ -33,10 +33,8 @@ import (
 // addBackupControllers adds the second operator. It shares only the process with the first one, and
 // sees of it only what any client of the API sees.
 func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content, keys pipeline.KeyRing) error {
-	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy", "NginxRestore"} {
-		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
-			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
-		}
+	if err := verifyBackupKinds(mgr); err != nil {
+		return err
 	}
 	if err := controller.Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -45,7 +43,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 	if err != nil {
 		return err
 	}
-	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	live, err := newLive(mgr)
 	if err != nil {
 		return err
 	}
@@ -94,6 +92,21 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 		ListingPeriod: options.BackupListingPeriod,
 	}
 	return policies.SetupWithManager(mgr, pods, options.Concurrency)
+}
+
+// verifyBackupKinds returns an error unless the API server serves the backup kinds.
+func verifyBackupKinds(mgr ctrl.Manager) error {
+	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy", "NginxRestore"} {
+		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
+			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
+		}
+	}
+	return nil
+}
+
+// newLive returns a client that reads from the API server.
+func newLive(mgr ctrl.Manager) (client.Client, error) {
+	return client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 }
 
 // addPods adds a cache with the pods of jobs.

@@ -78,7 +78,7 @@ func addOrderKeys(mgr ctrl.Manager, options Options) (*signingkey.Controller, er
 	if err := mgr.Add(secrets); err != nil {
 		return nil, err
 	}
-	writer, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	writer, err := newLive(mgr)
 	if err != nil {
 		return nil, err
 	}
