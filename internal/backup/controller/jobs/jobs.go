@@ -97,9 +97,23 @@ func (t *Set) MarkedJobs(task job.Task) []batchv1.Job {
 
 func (t *Set) marked(j *batchv1.Job) bool { return job.Marked(t.keys, j, t.owner.GetUID()) }
 
-// Evaluate decides the next step of a task from the operator's own jobs.
+// Evaluate decides the next step of a task from the operator's own jobs. A new job gets a number that no job has: the pod of
+// one without a mark may still write, and the job is deleted only when the new one exists.
 func (t *Set) Evaluate(task job.Task, now time.Time) progress.Verdict {
-	return progress.Evaluate(task, t.MarkedJobs(task), t.PodsOfTask(task), now)
+	v := progress.Evaluate(task, t.MarkedJobs(task), t.PodsOfTask(task), now)
+	if v.Action != progress.Start {
+		return v
+	}
+	taken := map[int]bool{}
+	for _, j := range t.JobsOfTask(task) {
+		taken[job.Attempt(&j)] = true
+	}
+	for range taken {
+		if taken[v.Attempt] {
+			v.Attempt = job.Next(v.Attempt)
+		}
+	}
+	return v
 }
 
 // PodsOfTask returns the pods of a task.
@@ -145,10 +159,7 @@ func (t *Set) VerifyFresh(ctx context.Context) error {
 	return nil
 }
 
-var (
-	errNoKey   = errors.New("the operator has no key to mark its jobs with: see its log")
-	errForeign = errors.New("it existed and was not created by this operator, so it was deleted")
-)
+var errNoKey = errors.New("the operator has no key to mark its jobs with: see its log")
 
 // StartJob creates a job, marks it, and then deletes the ones before it, so that there is always one
 // that records the number of attempts.
@@ -164,11 +175,10 @@ func (t *Set) create(ctx context.Context, j *batchv1.Job) error {
 	if len(t.keys) == 0 {
 		return errNoKey
 	}
-	err := t.Client.Create(ctx, j)
-	switch {
-	case apierrors.IsAlreadyExists(err):
-		return t.replace(ctx, j, err)
-	case err != nil:
+	if err := t.Client.Create(ctx, j); err != nil {
+		if apierrors.IsAlreadyExists(err) && t.isOwn(ctx, j) {
+			return nil
+		}
 		return err
 	}
 	// Only now does the job have a UID.
@@ -180,20 +190,11 @@ func (t *Set) create(ctx context.Context, j *batchv1.Job) error {
 	return nil
 }
 
-// replace returns nil if the operator has created the job that already exists, as another leader may have done. If the job
-// merely claims to belong to the object, it is deleted, and the next pass creates another one.
-func (t *Set) replace(ctx context.Context, j *batchv1.Job, exists error) error {
-	there := &batchv1.Job{}
-	if err := t.Client.Get(ctx, client.ObjectKeyFromObject(j), there); err != nil {
-		return exists
-	}
-	switch {
-	case t.marked(there):
-		return nil
-	case Owned(there, t.owner.GetUID()):
-		return errors.Join(errForeign, t.DeleteJobs(ctx, []batchv1.Job{*there}))
-	}
-	return exists
+// isOwn reports whether the operator has created a job that already exists: another leader may have
+// done so.
+func (t *Set) isOwn(ctx context.Context, j *batchv1.Job) bool {
+	live := &batchv1.Job{}
+	return t.Client.Get(ctx, client.ObjectKeyFromObject(j), live) == nil && t.marked(live)
 }
 
 // DeleteJobs deletes jobs, unless another job has taken the name.

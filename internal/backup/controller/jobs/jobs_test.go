@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ var testKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 func ownJob(uid types.UID) *batchv1.Job {
 	j := jobOf(owner("shop"), "data-c1", time.Now())
 	j.UID = uid
-	j.Labels[v1alpha1.LabelBackup] = "data"
+	j.Labels[v1alpha1.LabelBackup], j.Labels["backup.operator.example.com/attempt"] = "data", "1"
 	return j
 }
 
@@ -63,13 +64,12 @@ func withUIDs(t *testing.T, refuse error, objects ...client.Object) client.Clien
 	})
 }
 
-// TestStartJob: the operator has a job only if it has marked it. A job that claims to be one makes room.
+// TestStartJob: the operator has a job only if it has marked it.
 func TestStartJob(t *testing.T) {
 	foreign := ownJob("foreign")
 	foreign.OwnerReferences = nil
 	forbidden := apierrors.NewForbidden(batchv1.Resource("jobs"), "data-c1", errors.New("no right to patch"))
-	anError := func(err error) bool { return err != nil }
-	with := func(want error) func(error) bool { return func(err error) bool { return errors.Is(err, want) } }
+	noKey := func(err error) bool { return errors.Is(err, errNoKey) }
 	keys := []ed25519.PrivateKey{testKey}
 	for name, tt := range map[string]struct {
 		there  []client.Object
@@ -81,10 +81,10 @@ func TestStartJob(t *testing.T) {
 		want types.UID
 	}{
 		"no job":                       {keys: keys, want: "new"},
-		"no key":                       {failed: with(errNoKey)},
+		"no key":                       {failed: noKey},
 		"of another leader":            {there: []client.Object{marked(ownJob("theirs"))}, keys: keys, want: "theirs"},
-		"of an earlier release":        {there: []client.Object{ownJob("old")}, keys: keys, failed: with(errForeign)},
-		"of a user who does not claim": {there: []client.Object{foreign}, keys: keys, failed: anError, want: "foreign"},
+		"of an earlier release":        {there: []client.Object{ownJob("old")}, keys: keys, failed: apierrors.IsAlreadyExists, want: "old"},
+		"of a user who does not claim": {there: []client.Object{foreign}, keys: keys, failed: apierrors.IsAlreadyExists, want: "foreign"},
 		"it cannot be marked":          {keys: keys, refuse: forbidden, failed: apierrors.IsForbidden, want: "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,6 +104,19 @@ func TestStartJob(t *testing.T) {
 				t.Error("it is not marked")
 			}
 		})
+	}
+}
+
+// TestNumbersTaken: a new job has a number that no job has, even if there are no pods.
+func TestNumbersTaken(t *testing.T) {
+	var there []client.Object
+	for attempt := range 4 {
+		j := ownJob(types.UID(fmt.Sprint("old-", attempt)))
+		j.Name, j.Labels["backup.operator.example.com/attempt"] = fmt.Sprint("data-c", attempt), fmt.Sprint(attempt)
+		there = append(there, j)
+	}
+	if got := set(t, newClient(t, there...), testKey).Evaluate(job.Create, time.Now()); got.Action != progress.Start || got.Attempt != 4 {
+		t.Errorf("the next step is %s, with the number %d", got.Action, got.Attempt)
 	}
 }
 
@@ -131,8 +144,12 @@ func TestEvaluate(t *testing.T) {
 				Name: job.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: tt.message}},
 			}}
 			s := set(t, newClient(t, tt.job, pod), testKey)
-			if got := s.Evaluate(job.Create, time.Now()); got.Action != tt.want {
+			got := s.Evaluate(job.Create, time.Now())
+			if got.Action != tt.want {
 				t.Errorf("the next step is %s: %s", got.Action, got.Message)
+			}
+			if got.Action == progress.Start && got.Attempt != 2 {
+				t.Errorf("the next job has the number %d, which is taken", got.Attempt)
 			}
 			if len(s.JobsOfTask(job.Create)) != 1 {
 				t.Error("the job cannot be deleted")
