@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -195,8 +196,11 @@ func (c *Cluster) collect(ctx context.Context, object client.Object, alive map[t
 	return client.IgnoreNotFound(c.kube.Delete(ctx, object, client.PropagationPolicy("Background")))
 }
 
-// start starts the pod of a job, once.
+// start starts the pod of a job, once. One that is suspended has none.
 func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
+	if ptr.Deref(j.Spec.Suspend, false) {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	place := c.places[j.Namespace]

@@ -175,6 +175,8 @@ func (t *Set) create(ctx context.Context, j *batchv1.Job) error {
 	if len(t.keys) == 0 {
 		return errNoKey
 	}
+	// Nothing runs before the job is marked: what its pod did would count for no job.
+	j.Spec.Suspend = new(true)
 	if err := t.Client.Create(ctx, j); err != nil {
 		if apierrors.IsAlreadyExists(err) && t.isOwn(ctx, j) {
 			return nil
@@ -184,8 +186,9 @@ func (t *Set) create(ctx context.Context, j *batchv1.Job) error {
 	// Only now does the job have a UID.
 	unmarked := j.DeepCopy()
 	job.SetMark(t.keys[0], j)
+	j.Spec.Suspend = new(false)
 	if err := t.Client.Patch(ctx, j, client.MergeFrom(unmarked)); err != nil {
-		return fmt.Errorf("mark the job: %w", err)
+		return fmt.Errorf("mark and start the job: %w", err)
 	}
 	return nil
 }
