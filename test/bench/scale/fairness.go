@@ -57,7 +57,7 @@ func noises() []noise {
 		{name: "every application is changed before each edit", beside: func(ctx context.Context, b *bench, namespace string, n int) error {
 			return b.configureAll(ctx, namespace, fmt.Sprintf("server { listen 80; return 200 noisy-%d; }", n))
 		}},
-		{name: "another controller rewrites all Deployments", beside: rewriteDeployments},
+		{name: "another controller relabels all Deployments", beside: rewriteDeployments},
 		{name: "60 ConfigMaps of 1 MB with the operator's label", objects: 1, begin: fill},
 		{name: "300 applications are created at once", objects: atOnce, beside: nothingBeside},
 	}
@@ -214,14 +214,14 @@ func fill(ctx context.Context, b *bench, namespace string) (func(context.Context
 		})
 }
 
-// rewriteDeployments sets the replicas of all Deployments of a namespace to another number.
+// rewriteDeployments changes a label of all Deployments of a namespace, which the operator corrects: no pod changes.
 func rewriteDeployments(ctx context.Context, b *bench, namespace string, n int) error {
 	list := &appsv1.DeploymentList{}
 	if err := b.plane.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return err
 	}
 	return fleet.Each(ctx, len(list.Items), func(i int) error {
-		return client.IgnoreNotFound(b.plane.Client.Patch(ctx, &list.Items[i], merge(fmt.Sprintf(`{"spec":{"replicas":%d}}`, 5+n))))
+		return client.IgnoreNotFound(b.plane.Client.Patch(ctx, &list.Items[i], merge(fmt.Sprintf(`{"metadata":{"labels":{"app.kubernetes.io/managed-by":"rival-%d"}}}`, n))))
 	})
 }
 
