@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -25,6 +27,8 @@ import (
 // noise is a way in which the applications of one namespace use up what all namespaces share.
 type noise struct {
 	name string
+	// running is whether the changes begin once all pods of the applications run.
+	running bool
 	// objects is the number of applications; 0: as many as the options say.
 	objects int
 	// disturb wraps the instances of the namespace; nil: they answer.
@@ -38,27 +42,28 @@ type noise struct {
 // atOnce is the number of applications that are created at once.
 const atOnce = 300
 
-// noises returns all ways.
+// noises returns all ways, and first what touching applications costs that do nothing wrong.
 func noises() []noise {
 	return []noise{
+		{name: "none misbehaves", running: true},
 		{name: "an admission webhook never answers", begin: asWebhook(webhook.Hang)},
 		{name: "an admission webhook fails", begin: asWebhook(webhook.Fail)},
 		{name: "a policy refuses Deployments", begin: refuseDeployments},
 		{name: "the namespace is being deleted", begin: terminate},
-		{name: "pods never answer", disturb: func(string, http.Handler) http.Handler {
+		{name: "pods never answer", running: true, disturb: func(string, http.Handler) http.Handler {
 			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		}},
-		{name: "pods answer with a byte a second", disturb: trickle},
-		{name: "pods answer with 10 MB", disturb: answerWith(`{"protocol":1,"certificates":[` + strings.Repeat("{},", 3_000_000) + `{}]}`)},
-		{name: "pods answer with nonsense", disturb: answerWith(`{"protocol":1,"serving":{"a":[]}}`)},
-		{name: "every pod refuses its configuration", beside: func(ctx context.Context, b *bench, namespace string, n int) error {
+		{name: "pods answer with a byte a second", running: true, disturb: trickle},
+		{name: "pods answer with 10 MB", running: true, disturb: answerWith(`{"protocol":1,"certificates":[` + strings.Repeat("{},", 3_000_000) + `{}]}`)},
+		{name: "pods answer with nonsense", running: true, disturb: answerWith(`{"protocol":1,"serving":{"a":[]}}`)},
+		{name: "every pod refuses its configuration", running: true, beside: func(ctx context.Context, b *bench, namespace string, n int) error {
 			return b.configureAll(ctx, namespace, fmt.Sprintf("bad %d", n))
 		}},
-		{name: "every application is changed before each edit", beside: func(ctx context.Context, b *bench, namespace string, n int) error {
+		{name: "every application is changed before each edit", running: true, beside: func(ctx context.Context, b *bench, namespace string, n int) error {
 			return b.configureAll(ctx, namespace, fmt.Sprintf("server { listen 80; return 200 noisy-%d; }", n))
 		}},
-		{name: "another controller relabels all Deployments", beside: rewriteDeployments},
-		{name: "60 ConfigMaps of 1 MB with the operator's label", objects: 1, begin: fill},
+		{name: "another controller relabels all Deployments", running: true, beside: rewriteDeployments},
+		{name: "60 ConfigMaps of 1 MB with the operator's label", running: true, objects: 1, begin: fill},
 		{name: "300 applications are created at once", objects: atOnce, beside: nothingBeside},
 	}
 }
@@ -67,6 +72,7 @@ func noises() []noise {
 type Fairness struct {
 	name   string
 	beside latencies
+	usage  usage
 }
 
 // FairnessResult has the times of changes of one application while another namespace misbehaves.
@@ -106,22 +112,22 @@ func (b *bench) fairness(ctx context.Context, result *FairnessResult) (err error
 	}
 	for i, way := range noises() {
 		b.Progress("%s", way.name)
-		took, err := b.changesBeside(ctx, way, noisyNamespace(i))
-		if err != nil {
+		beside := Fairness{name: way.name}
+		if err := b.changesBeside(ctx, way, noisyNamespace(i), &beside); err != nil {
 			return fmt.Errorf("%s: %w", way.name, err)
 		}
-		b.Progress("%s: median %.2f s, alone %.2f s", way.name, took.quantile(0.5).Seconds(), result.alone.quantile(0.5).Seconds())
-		result.ways = append(result.ways, Fairness{way.name, took})
+		b.Progress("%s: median %.2f s, alone %.2f s; processors: %s", way.name, beside.beside.quantile(0.5).Seconds(), result.alone.quantile(0.5).Seconds(), beside.usage)
+		result.ways = append(result.ways, beside)
 	}
 	return nil
 }
 
 // changesBeside makes the changes while a namespace misbehaves, and removes its applications.
-func (b *bench) changesBeside(ctx context.Context, way noise, noisy string) (took latencies, err error) {
+func (b *bench) changesBeside(ctx context.Context, way noise, noisy string, result *Fairness) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("not finished within %s", b.Patience))
 	defer cancel()
 	if err := b.plane.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: noisy}}); err != nil {
-		return nil, err
+		return err
 	}
 	objects := way.objects
 	if objects == 0 {
@@ -130,27 +136,66 @@ func (b *bench) changesBeside(ctx context.Context, way noise, noisy string) (too
 	if way.begin != nil {
 		end, err := way.begin(ctx, b, noisy)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer func() { err = errors.Join(err, end(context.WithoutCancel(ctx))) }()
 	}
+	if err := b.createNoisy(ctx, noisy, objects); err != nil {
+		return err
+	}
+	if way.running {
+		if err := b.podsRun(ctx, noisy, objects*PodsEach); err != nil {
+			return err
+		}
+	}
+	before, err := b.meter()
+	if err != nil {
+		return err
+	}
+	beside := way.beside
+	if beside == nil {
+		beside = func(ctx context.Context, b *bench, noisy string, n int) error { return b.touch(ctx, noisy, objects, n) }
+	}
+	if result.beside, err = b.changes(ctx, noisy, func(ctx context.Context, n int) error { return beside(ctx, b, noisy, n) }); err != nil {
+		return err
+	}
+	if result.usage, err = b.used(before); err != nil {
+		return err
+	}
+	return b.deleteNoisy(ctx, noisy)
+}
+
+// deleteNoisy deletes the applications of a namespace with their pods: no garbage collector runs here.
+func (b *bench) deleteNoisy(ctx context.Context, noisy string) error {
+	for _, kind := range []client.Object{&v1alpha2.NginxOperator{}, &appsv1.Deployment{}, &appsv1.ReplicaSet{}, &corev1.Pod{}} {
+		if err := b.plane.Client.DeleteAllOf(ctx, kind, client.InNamespace(noisy), client.GracePeriodSeconds(0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createNoisy creates the applications of a namespace that misbehaves.
+func (b *bench) createNoisy(ctx context.Context, noisy string, objects int) error {
 	replicas := int32(PodsEach)
-	if err := fleet.Each(ctx, objects, func(i int) error {
+	return fleet.Each(ctx, objects, func(i int) error {
 		nginx := fleet.Object(noisy, i)
 		nginx.Spec.Replicas = &replicas
 		if err := b.plane.Client.Create(ctx, nginx); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return err
 		}
 		return nil // It was created before the namespace was deleted.
-	}); err != nil {
-		return nil, err
-	}
-	beside := way.beside
-	if beside == nil {
-		beside = func(ctx context.Context, b *bench, noisy string, n int) error { return b.touch(ctx, noisy, objects, n) }
-	}
-	took, err = b.changes(ctx, noisy, func(ctx context.Context, n int) error { return beside(ctx, b, noisy, n) })
-	return took, errors.Join(err, b.plane.Client.DeleteAllOf(context.WithoutCancel(ctx), &v1alpha2.NginxOperator{}, client.InNamespace(noisy)))
+	})
+}
+
+// podsRun waits until so many pods of a namespace run.
+func (b *bench) podsRun(ctx context.Context, namespace string, want int) error {
+	return wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		pods := &corev1.PodList{}
+		err := b.plane.Client.List(ctx, pods, client.InNamespace(namespace))
+		running := slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
+		return len(running) == want, err
+	})
 }
 
 // configureAll gives every application of a namespace a configuration.
@@ -263,6 +308,8 @@ func (r FairnessResult) Figures() []figure.Figure {
 		all = append(all,
 			figure.Info(way.name+": a change, median", way.beside.quantile(0.5).Seconds(), "s"),
 			figure.Info(way.name+": a change, slowest", way.beside.quantile(1).Seconds(), "s"),
+			figure.Info(way.name+": processors, operator", way.usage.operator.Seconds()/way.usage.span.Seconds(), "processors"),
+			figure.Info(way.name+": processors, API server", way.usage.plane.Seconds()/way.usage.span.Seconds(), "processors"),
 			figure.HasGoal(way.name+": median, of that alone", way.beside.quantile(0.5).Seconds()/alone, "×", figure.AtMost(most)))
 	}
 	return all

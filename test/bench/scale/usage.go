@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"fmt"
 	"syscall"
 	"time"
 
@@ -40,6 +41,11 @@ type usage struct {
 	operator, plane time.Duration
 	// others is the share of the processor time, from 0 to 1, that unrelated programs used.
 	others float64
+}
+
+// String returns how many processors were in use.
+func (u usage) String() string {
+	return fmt.Sprintf("operator %.2f, API server %.2f", u.operator.Seconds()/u.span.Seconds(), u.plane.Seconds()/u.span.Seconds())
 }
 
 // used returns the usage since an earlier moment.

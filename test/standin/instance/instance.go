@@ -72,7 +72,7 @@ type Instance struct {
 	// before is the configuration that it served before. It is zero if the instance booted with the
 	// current one or cannot roll back.
 	before    content
-	revisions map[string]instanceapi.Revision
+	revisions results
 	// orders receives the operator's orders. requested is what the last one requested, hints are its hints,
 	// and ordered are the configurations that came with orders.
 	orders    *orders.Receiver
@@ -106,7 +106,7 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, up: func() {}, revisions: map[string]instanceapi.Revision{}, ordered: map[string]content{}, pairs: map[string]map[string]string{}}
+	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, up: func() {}, ordered: map[string]content{}, pairs: map[string]map[string]string{}}
 	for _, option := range options {
 		option(i)
 	}
@@ -161,7 +161,7 @@ func (i *Instance) boot(stable content) {
 		result = *failure
 	}
 	if i.down = len(result.Problems) > 0; i.down {
-		i.revisions[stable.revision] = result
+		i.revisions.set(result)
 		return
 	}
 	i.serve(stable)
@@ -356,7 +356,7 @@ func (i *Instance) requests(revision string) instanceapi.RequestWindow {
 func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) instanceapi.Status {
 	stable := i.volume(ctx, naming.ConfigMap(i.app))
 	next := i.volume(ctx, naming.ConfigMapNext(i.app))
-	if i.down && i.revisions[stable.revision].Revision == "" {
+	if i.down && i.revisions.of(stable.revision).Revision == "" {
 		if i.boot(stable); !i.down {
 			i.up()
 		}
@@ -378,9 +378,8 @@ func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) in
 	if !i.down {
 		status.ServingSeconds = new(int64(time.Since(i.since).Seconds()))
 	}
-	for _, revision := range i.revisions {
-		status.Revisions = append(status.Revisions, revision)
-	}
+	i.revisions.forget(i.serving, stable.revision, next.revision, requested.Test, requested.Load)
+	status.Revisions = slices.Clone(i.revisions)
 	return status
 }
 

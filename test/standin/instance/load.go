@@ -62,7 +62,7 @@ func (unwatched) Purges(client.ObjectKey, instanceapi.Purges) {}
 
 func (i *Instance) test(revision string, known []content) {
 	c := find(revision, known)
-	if c.revision == "" || i.revisions[revision].Test != "" {
+	if c.revision == "" || i.revisions.of(revision).Test != "" {
 		return
 	}
 	result := i.tested(c)
@@ -72,7 +72,7 @@ func (i *Instance) test(revision string, known []content) {
 	if result.Test == instanceapi.Passed {
 		i.watch.Accepted(i.pod, revision)
 	}
-	i.revisions[revision] = result
+	i.revisions.set(result)
 }
 
 // dryRun returns the result of a dry run.
@@ -88,13 +88,13 @@ func dryRun(c content) instanceapi.Revision {
 // dryRunPassed reports whether a revision passed a dry run, here or in another pod. If there was none, this instance
 // does it.
 func (i *Instance) dryRunPassed(c content) bool {
-	result := i.revisions[c.revision]
+	result := i.revisions.of(c.revision)
 	if result.Test != instanceapi.Passed {
 		return true // The load fails or succeeds for another reason.
 	}
 	if result.Usage == nil && (i.hints.DryRun == nil || i.hints.DryRun.Usage == nil) {
 		result = dryRun(c)
-		i.revisions[c.revision] = result
+		i.revisions.set(result)
 	}
 	return result.Test == instanceapi.Passed
 }
@@ -144,7 +144,7 @@ func loadFailure(c content) *instanceapi.Revision {
 
 func (i *Instance) load(revision string, known []content) {
 	c := find(revision, known)
-	if c.revision == "" || i.revisions[revision].Load == instanceapi.Failed || !i.dryRunPassed(c) {
+	if c.revision == "" || i.revisions.of(revision).Load == instanceapi.Failed || !i.dryRunPassed(c) {
 		return
 	}
 	failure := loadFailure(c)
@@ -152,7 +152,7 @@ func (i *Instance) load(revision string, known []content) {
 		i.watch.Loads(i.pod, revision, failure != nil)
 	}
 	if failure != nil {
-		i.revisions[revision] = *failure
+		i.revisions.set(*failure)
 		if failure.Fatal {
 			i.watch.Ends(i.pod, revision)
 		}
@@ -190,10 +190,10 @@ func (i *Instance) reconsider() {
 	}
 	switch revision := i.serving; {
 	case i.mayRollBack("useless"):
-		i.revisions[revision] = *failed(revision, "the first answers are errors", false)
+		i.revisions.set(*failed(revision, "the first answers are errors", false))
 		i.watch.TakesBack(i.pod, revision)
 	case i.mayRollBack("brittle"):
-		i.revisions[revision] = *failed(revision, "a worker process has ended", true)
+		i.revisions.set(*failed(revision, "a worker process has ended", true))
 		i.watch.TakesBack(i.pod, revision)
 		i.watch.Ends(i.pod, revision)
 	default:
