@@ -26,8 +26,10 @@ func (concurrentCache) NeedLeaderElection() bool { return false }
 
 var _ manager.LeaderElectionRunnable = concurrentCache{}
 
-// NewConcurrent is a ctrlcache.NewCacheFunc for a cache that starts in all its namespaces at the same time.
+// NewConcurrent is a ctrlcache.NewCacheFunc for a cache that starts in all its namespaces at the same time, and reads lists in
+// pages.
 func NewConcurrent(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
+	options.NewInformer = newPagedInformer
 	cache, err := ctrlcache.New(config, options)
 	return concurrentCache{cache}, err
 }

@@ -70,16 +70,18 @@ func noises() []noise {
 
 // Fairness is the result of the changes beside one way.
 type Fairness struct {
-	name   string
-	beside latencies
-	usage  usage
+	name string
+	// beside are the times until edits were served, and stored those until the API server had stored them.
+	beside, stored latencies
+	usage          usage
 }
 
 // FairnessResult has the times of changes of one application while another namespace misbehaves.
 type FairnessResult struct {
 	options Options
-	alone   latencies
-	ways    []Fairness
+	// alone and stored are those of the edits while nothing else happens.
+	alone, stored latencies
+	ways          []Fairness
 }
 
 // MeasureFairness changes an application while those of another namespace misbehave, in each way.
@@ -107,7 +109,7 @@ func (b *bench) fairness(ctx context.Context, result *FairnessResult) (err error
 	if err := b.creation(namespace, 1, PodsEach, ready)(ctx); err != nil {
 		return err
 	}
-	if result.alone, err = b.changes(ctx, "alone", nothing); err != nil {
+	if result.alone, result.stored, err = b.changes(ctx, "alone", nothing); err != nil {
 		return err
 	}
 	for i, way := range noises() {
@@ -156,7 +158,7 @@ func (b *bench) changesBeside(ctx context.Context, way noise, noisy string, resu
 	if beside == nil {
 		beside = func(ctx context.Context, b *bench, noisy string, n int) error { return b.touch(ctx, noisy, objects, n) }
 	}
-	if result.beside, err = b.changes(ctx, noisy, func(ctx context.Context, n int) error { return beside(ctx, b, noisy, n) }); err != nil {
+	if result.beside, result.stored, err = b.changes(ctx, noisy, func(ctx context.Context, n int) error { return beside(ctx, b, noisy, n) }); err != nil {
 		return err
 	}
 	if result.usage, err = b.used(before); err != nil {
@@ -299,10 +301,11 @@ func answerWith(text string) disturbance {
 // Figures returns the results with their goal.
 func (r FairnessResult) Figures() []figure.Figure {
 	const most = 2 // times as long as alone
-	alone := r.alone.quantile(0.5).Seconds()
+	alone, stored := r.alone.quantile(0.5).Seconds(), r.stored.quantile(0.5).Seconds()
 	all := []figure.Figure{
 		figure.Info("applications that misbehave", float64(r.options.Objects), "applications"),
 		figure.Info("a change alone, median", alone, "s"),
+		figure.Info("a write of it to the API server, median", stored, "s"),
 	}
 	for _, way := range r.ways {
 		all = append(all,
@@ -310,6 +313,7 @@ func (r FairnessResult) Figures() []figure.Figure {
 			figure.Info(way.name+": a change, slowest", way.beside.quantile(1).Seconds(), "s"),
 			figure.Info(way.name+": processors, operator", way.usage.operator.Seconds()/way.usage.span.Seconds(), "processors"),
 			figure.Info(way.name+": processors, API server", way.usage.plane.Seconds()/way.usage.span.Seconds(), "processors"),
+			figure.Info(way.name+": a write to the API server, of one alone", way.stored.quantile(0.5).Seconds()/stored, "×"),
 			figure.HasGoal(way.name+": median, of that alone", way.beside.quantile(0.5).Seconds()/alone, "×", figure.AtMost(most)))
 	}
 	return all

@@ -50,14 +50,14 @@ func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err
 		return err
 	}
 	b.Progress("one application is changed")
-	if result.alone, err = b.changes(ctx, "alone", nothing); err != nil {
+	if result.alone, _, err = b.changes(ctx, "alone", nothing); err != nil {
 		return err
 	}
 	b.Progress("%d applications unreachable", b.Objects)
 	if err := b.creation(warmUpNamespace, b.Objects, PodsEach, outOfReach)(ctx); err != nil {
 		return err
 	}
-	result.beside, err = b.changes(ctx, "beside", func(ctx context.Context, n int) error { return b.touch(ctx, warmUpNamespace, b.Objects, n) })
+	result.beside, _, err = b.changes(ctx, "beside", func(ctx context.Context, n int) error { return b.touch(ctx, warmUpNamespace, b.Objects, n) })
 	return err
 }
 
@@ -76,26 +76,29 @@ func outOfReach(nginx *v1alpha2.NginxOperator) bool {
 	return fleet.Observed(nginx) && c != nil && c.Reason == v1alpha2.ReasonInstanceUnreachable
 }
 
-// changes edits the application that answers. Before each edit, it calls others with the number of the edit.
-func (b *bench) changes(ctx context.Context, name string, others func(ctx context.Context, n int) error) (took latencies, err error) {
+// changes edits the application that answers. Before each edit, it calls others with the number of the edit. It returns how
+// long the edits took until they were served, and until the API server had stored them.
+func (b *bench) changes(ctx context.Context, name string, others func(ctx context.Context, n int) error) (took, stored latencies, err error) {
 	for n := range unreachableChanges {
 		text := fmt.Sprintf("server { listen 80; return 200 %s-%d; }", name, n)
 		revision := revisionOf(text)
 		if err := others(ctx, n); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		start := time.Now()
 		if err := b.configure(ctx, namespace, 0, text); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		stored = append(stored, time.Since(start))
 		met := func(nginx *v1alpha2.NginxOperator) bool { return serves(nginx, revision, PodsEach) }
 		if err := fleet.Await(ctx, b.plane.watching, namespace, 1, met); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
-	return took, nil
+	slices.Sort(stored)
+	return took, stored, nil
 }
 
 // Figures returns the results of Unreachable with their goal.
