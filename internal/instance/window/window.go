@@ -53,6 +53,9 @@ type Ring struct {
 	// clients outside of the pod: nginx can pass requests to itself, and old workers pass theirs to new ones. Behind a proxy in
 	// the pod, all or nearly all are from there.
 	recent, recentInner int
+	// hadClients reports whether there were clients outside of the pod before the last StartComparison. A configuration that
+	// makes nginx request itself without end, for clients that hang, does not turn them into none.
+	hadClients bool
 	// first are the answers of the configuration of the last StartComparison, and before are those before it.
 	first, before Tally
 	// inner is the number of its answers to the pod itself.
@@ -111,8 +114,10 @@ func (r *Ring) StartComparison(revision string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if t := r.tally(baselineWindow); t.Answers >= minBaselineResponses || now.Sub(r.beforeAt) > 2*baselineWindow {
+	t := r.tally(baselineWindow)
+	if enough := t.Answers >= minBaselineResponses; enough || now.Sub(r.beforeAt) > 2*baselineWindow {
 		r.before, r.beforeAt = t, now
+		r.hadClients = r.recentClients() || r.hadClients && enough
 	}
 	r.begun, r.first, r.own, r.inner = revision, Tally{}, Tally{}, 0
 	r.shortWait = r.before.Patience(shortest)
@@ -211,8 +216,11 @@ func (r *Ring) see(inner bool) {
 	}
 }
 
-// hasClients reports whether requests come from outside of the pod.
-func (r *Ring) hasClients() bool { return clientShare*(r.recent-r.recentInner) > r.recent }
+// hasClients reports whether requests come from outside of the pod, or did before the last StartComparison.
+func (r *Ring) hasClients() bool { return r.hadClients || r.recentClients() }
+
+// recentClients reports whether enough of the recent requests come from outside of the pod.
+func (r *Ring) recentClients() bool { return clientShare*(r.recent-r.recentInner) > r.recent }
 
 // Answer is what counts of a request.
 type Answer struct {

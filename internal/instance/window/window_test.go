@@ -316,6 +316,36 @@ func TestInnerRequests(t *testing.T) {
 	}
 }
 
+// TestRequestsToItselfWithoutEnd: a page that includes itself makes nginx request itself thousands of times for each client,
+// which gets no answer. The answers to nginx itself are no evidence then, nor at the next attempt.
+func TestRequestsToItselfWithoutEnd(t *testing.T) {
+	r, c := newRing()
+	for range minBaselineResponses {
+		r.Count(served, Answer{Status: 200, Seconds: .01})
+	}
+	for _, revision := range []string{"endless", "endless-too"} {
+		r.StartComparison(revision)
+		r.SetServedRevision(revision)
+		for range 5000 {
+			r.Count([]byte(revision), Answer{Status: 200, Seconds: .01, Inner: true})
+		}
+		r.Count([]byte(revision), Answer{Status: statusGaveUp, Seconds: 2})
+		c.advance(time.Second)
+		if first, before := r.Comparison(); first.Answers != 1 || first.GaveUp != 1 || first.Own != 5000 || before.Answers != minBaselineResponses {
+			t.Errorf("%s: the first answers are %+v, those before %+v", revision, first, before)
+		}
+	}
+	c.advance(time.Hour)
+	r.StartComparison("proxy")
+	r.SetServedRevision("proxy")
+	for range recentRequests {
+		r.Count([]byte("proxy"), Answer{Status: 200, Seconds: .01, Inner: true})
+	}
+	if first, _ := r.Comparison(); first.Answers != recentRequests {
+		t.Errorf("behind a proxy in the pod, long after the last client: the first answers are %+v", first)
+	}
+}
+
 // TestRestartedComparison: after a configuration that was rolled back at once, the answers before it are
 // compared.
 func TestRestartedComparison(t *testing.T) {
