@@ -13,15 +13,15 @@ const mostReported = 4
 type results []instanceapi.Revision
 
 // of returns the result of a revision; zero: it was not tested, or is forgotten.
-func (r results) of(revision string) instanceapi.Revision {
+func (r *results) of(revision string) instanceapi.Revision {
 	if i := r.index(revision); i >= 0 {
-		return r[i]
+		return (*r)[i]
 	}
 	return instanceapi.Revision{}
 }
 
-func (r results) index(revision string) int {
-	return slices.IndexFunc(r, func(o instanceapi.Revision) bool { return o.Revision == revision })
+func (r *results) index(revision string) int {
+	return slices.IndexFunc(*r, func(o instanceapi.Revision) bool { return o.Revision == revision })
 }
 
 // set replaces the result of a revision, and makes it the latest.
