@@ -16,6 +16,9 @@ import (
 // about 40 MB then.
 const pageSize = 10
 
+// pageSeconds is how long the API server may take for a page. No other list of ours has a time-out of its own.
+const pageSeconds int64 = 60
+
 // pagedInformer is an informer that reads a list in pages, and transforms each page before it reads the next one.
 //
 // client-go reads the whole list before it transforms the first object. It does so when it starts and when a watch has
@@ -54,6 +57,7 @@ type pagedLists struct {
 // before the last page, it returns an error, and client-go lists again.
 func (l *pagedLists) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
+	options.TimeoutSeconds = new(pageSeconds)
 	pages := &pager.ListPager{PageFn: l.page}
 	list, _, err := pages.ListWithAlloc(ctx, options)
 	return list, err

@@ -51,7 +51,7 @@ func (v *oldView) roundTrip(next http.RoundTripper, r *http.Request) (*http.Resp
 		case <-r.Context().Done():
 			return nil, r.Context().Err()
 		}
-	case query.Get("resourceVersion") == "0":
+	case query.Has("timeoutSeconds") && query.Get("continue") == "": // informers list so
 		query.Set("resourceVersion", v.version)
 		query.Set("resourceVersionMatch", "Exact")
 		r = r.Clone(r.Context())

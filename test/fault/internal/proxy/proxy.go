@@ -109,10 +109,11 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fillsCache reports whether a request is a list of any version, which is how a cache starts. A
-// list of the newest version is read from etcd.
+// fillsCache reports whether a request is a list of an informer: client-go lists any version, and informers of package caches
+// give each page a time-out.
 func fillsCache(r *http.Request, request Request) bool {
-	return request.Verb == "list" && r.URL.Query().Get("resourceVersion") == "0"
+	query := r.URL.Query()
+	return request.Verb == "list" && (query.Get("resourceVersion") == "0" || query.Has("timeoutSeconds"))
 }
 
 // asJSON returns the JSON types of an Accept header, because the proxy can separate only JSON

@@ -252,7 +252,7 @@ func TestBehind(t *testing.T) {
 func TestFreeze(t *testing.T) {
 	g, s := newClient(t)
 	g.Freeze("configmaps", "7")
-	for _, query := range []string{"?resourceVersion=0", ""} {
+	for _, query := range []string{"?resourceVersion=0", "?timeoutSeconds=60", "?timeoutSeconds=60&continue=a", ""} {
 		if _, err := do(t, http.MethodGet, g.URL+configMaps+query); err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,9 @@ func TestFreeze(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"GET " + configMaps + "?resourceVersion=7&resourceVersionMatch=Exact", "GET " + configMaps,
+		"GET " + configMaps + "?resourceVersion=7&resourceVersionMatch=Exact",
+		"GET " + configMaps + "?resourceVersion=7&resourceVersionMatch=Exact&timeoutSeconds=60",
+		"GET " + configMaps + "?timeoutSeconds=60&continue=a", "GET " + configMaps,
 		"GET " + configMaps + "?watch=true&resourceVersion=7",
 	}
 	if got := strings.Join(s.requests, "\n"); got != strings.Join(want, "\n") {

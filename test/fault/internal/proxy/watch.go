@@ -134,12 +134,12 @@ func (g *Client) frozen(name string) (string, <-chan struct{}) {
 	return "", nil
 }
 
-// list forwards a list. A frozen view is listed at its frozen version.
+// list forwards a list. A frozen view is listed at its frozen version, which the next pages have as well.
 func (g *Client) list(w http.ResponseWriter, r *http.Request, request Request) {
 	name := viewName(r, request)
 	defer g.listed(feedKey{name, request.Namespace})
-	if version, _ := g.frozen(name); version != "" && fillsCache(r, request) {
-		query := r.URL.Query()
+	query := r.URL.Query()
+	if version, _ := g.frozen(name); version != "" && fillsCache(r, request) && query.Get("continue") == "" {
 		query.Set("resourceVersion", version)
 		query.Set("resourceVersionMatch", "Exact")
 		r.URL.RawQuery = query.Encode()
