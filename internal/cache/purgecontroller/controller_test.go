@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	cachepurge "example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/purge"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -442,6 +443,13 @@ func TestLostConfigMap(t *testing.T) {
 				if got := generation(t, w.instances[name].dir); got != want {
 					t.Errorf("everything in %s has the generation %s, want %s", name, got, want)
 				}
+			}
+			if err := w.kube.Get(t.Context(), client.ObjectKeyFromObject(cm), cm); err != nil {
+				t.Fatal(err)
+			}
+			want, err := cachepurge.Keys(nil).With(nil).Text()
+			if got := cm.Annotations[cachepurge.AnnotationKeys]; err != nil || got != want {
+				t.Errorf("the keys of the cache are %q, want %q: the operator adds them after its next start (%v)", got, want, err)
 			}
 		})
 	}

@@ -116,9 +116,14 @@ func (r *Reconciler) store(ctx context.Context, cache *v1alpha1.NginxCache, m *m
 	}
 	name := v1alpha1.PurgesName(cache.Name)
 	if m.stored == nil {
+		keys, err := m.keys(cache).Text()
+		if err != nil {
+			return err
+		}
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Namespace: cache.Namespace, Name: name,
 			Labels:          map[string]string{v1alpha1.LabelNginxCache: cache.Name},
+			Annotations:     map[string]string{purge.AnnotationKeys: keys},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(cache, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))},
 		}, Data: data}
 		// Of two operators, one creates it.
