@@ -13,6 +13,7 @@ import (
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/test/standin/container"
 )
 
 const http80 = "--port=http:80/TCP"
@@ -72,6 +73,33 @@ func TestBootWithABadConfiguration(t *testing.T) {
 			t.Errorf("the correction took %s to be served", took)
 		}
 	})
+}
+
+// TestSlowStart: on a busy machine, nginx may take long to start its workers. Its configuration is not refused for that.
+func TestSlowStart(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		files := site("one")
+		p := newPod(t, files)
+		p.slowStart(11 * time.Second)
+		p.patience *= 3 // It is started twice: for a dry run, and to serve.
+		p.start(image, http80)
+		p.ready()
+		p.body(80, "one")
+		if strings.Contains(p.output.String(), "did not confirm") {
+			t.Error("the start was given up")
+		}
+	})
+}
+
+// slowStart delays each start of nginx, but no test of a configuration.
+func (p *Pod) slowStart(delay time.Duration) {
+	p.t.Helper()
+	dir := filepath.Join(p.dir, "slow")
+	must(p.t, os.Mkdir(dir, 0o755))
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' -t '*|*' -T '*|*' -v '*|*' -V '*) ;; *) sleep %d ;; esac\nexec /usr/sbin/nginx \"$@\"\n", int(delay.Seconds()))
+	must(p.t, os.WriteFile(filepath.Join(dir, "nginx"), []byte(script), 0o755))
+	p.mounts = append(p.mounts, container.Mount{From: dir, To: "/srv/slow", ReadOnly: true})
+	p.path = "/srv/slow:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 }
 
 func TestLoadAfterABadBoot(t *testing.T) {

@@ -16,7 +16,10 @@ import (
 
 // Bounds of a verification. nginx tries to bind an address for 2.5 s.
 const (
-	verifyTimeout = 10 * time.Second
+	// startTimeout bounds a start, and reloadTimeout a reload. Until a start is confirmed, the pod serves nothing that going
+	// back could restore, and to start again would take a busy machine as long.
+	startTimeout  = time.Minute
+	reloadTimeout = 10 * time.Second
 	// unavailableTimeout bounds the time in which no worker accepts connections: the replaced ones have
 	// stopped, and the new ones do not answer. unavailableTimeoutProven applies if a dry run has shown
 	// that a worker answers: then the machine is busy, and going back would take as long again.
@@ -59,6 +62,9 @@ func (s *Supervisor) ofServing(c candidate) *verification {
 	return &verification{candidate: c, master: s.master, statusClient: s.statusClient, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark(), begun: time.Now()}
 }
 
+// reload reports whether nginx ran before.
+func (v *verification) reload() bool { return !v.begun.IsZero() }
+
 // failure is why a verification failed.
 type failure struct {
 	reason string
@@ -90,7 +96,11 @@ func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
 
 // waitForWorkers waits until all workers that accept connections serve the candidate.
 func (s *Supervisor) waitForWorkers(ctx context.Context, v *verification) *failure {
-	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("nginx's workers did not confirm the configuration within %s", verifyTimeout))
+	timeout := startTimeout
+	if v.reload() {
+		timeout = reloadTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("nginx's workers did not confirm the configuration within %s", timeout))
 	defer cancel()
 	ticker := time.NewTicker(verifyPause)
 	defer ticker.Stop()
