@@ -20,11 +20,14 @@ CLUSTER := $(BIN)/cluster
 HELM := $(BIN)/helm
 VERSITYGW := $(BIN)/versitygw
 CHROMIUM := /usr/bin/chromium
+# One set of flags: a package is compiled once, for programs, tests and tools, and in whichever folder the project is.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
 # Further arguments go to go test. A suite of many packages prints a line per package, and others a line per test.
 TEST_PACKAGES := $(TOOL) gotestsum --format=pkgname-and-test-fails --
 TEST_NAMES := $(TOOL) gotestsum --format=testname --
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+GO_BUILD := go build -ldflags "-s -w -X main.version=$(VERSION)"
 
 # Use the local cluster, unless KUBECONFIG names another one.
 LOCAL_KUBECONFIG := $(shell test -x $(CLUSTER) && $(CLUSTER) kubeconfig 2>/dev/null)
@@ -132,8 +135,7 @@ fmt: ## Format the Go code
 test-unit: ## Run the unit tests
 	@$(TEST_PACKAGES) $$(go list ./... | grep -v /test/api)
 	@cd hack/cluster && $(TEST_PACKAGES) ./...
-	@# With the flags of the cluster's build, only the tests themselves are left to compile.
-	@cd hack/cluster/components/kubernetes/volumes && CGO_ENABLED=0 go test -trimpath .
+	@cd hack/cluster/components/kubernetes/volumes && go test .
 	@# Their tests read files of this module. Go's test cache does not notice when these change.
 	@cd hack/release && $(TEST_PACKAGES) -count=1 ./...
 	@cd hack/site && $(TEST_PACKAGES) -count=1 ./...
@@ -316,7 +318,7 @@ endif
 .PHONY: arm64-image
 arm64-image: $(CLUSTER)
 ifdef LOCAL
-	@cd hack/cluster && CGO_ENABLED=0 GOARCH=arm64 go build -trimpath -o $(BIN)/arm64/nginx ./components/pause
+	@cd hack/cluster && GOARCH=arm64 go build -o $(BIN)/arm64/nginx ./components/pause
 	@$(CLUSTER) image binary --tag localhost/nginx-arm64:dev --out $(BIN)/nginx-arm64.tar \
 		--entrypoint /usr/sbin/nginx $(BIN)/arm64/nginx=/usr/sbin/nginx
 	@$(CLUSTER) load $(BIN)/nginx-arm64.tar
@@ -454,14 +456,14 @@ envtest-assets: $(CLUSTER) ## Print the folder with kube-apiserver, etcd and kub
 
 # Helm, in the version of hack/release/go.mod.
 $(HELM): hack/release/go.mod
-	@cd hack/release && CGO_ENABLED=0 go build -trimpath -o $@ helm.sh/helm/v4/cmd/helm
+	@cd hack/release && go build -o $@ helm.sh/helm/v4/cmd/helm
 
 # An S3 server, in the version of hack/s3/go.mod.
 $(VERSITYGW): hack/s3/go.mod
-	@cd hack/s3 && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ github.com/versity/versitygw/cmd/versitygw
+	@cd hack/s3 && go build -ldflags "-s -w" -o $@ github.com/versity/versitygw/cmd/versitygw
 
 $(CLUSTER): FORCE
-	@cd hack/cluster && CGO_ENABLED=0 go build -trimpath -o $@ .
+	@cd hack/cluster && go build -o $@ .
 
 .PHONY: FORCE
 FORCE:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -154,8 +153,21 @@ func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 		envtest.CRDInstallOptions{MaxTime: time.Minute, PollInterval: 50 * time.Millisecond})
 }
 
-// Root returns the project's root directory.
+// Root returns the project's root directory: the first directory with a file VERSION, from the working directory upward.
+// Tests run in the directory of their package. Root panics outside of the project.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "VERSION")); err == nil {
+			return dir
+		}
+		if parent := filepath.Dir(dir); parent != dir {
+			dir = parent
+			continue
+		}
+		panic("the working directory is not in the project")
+	}
 }
