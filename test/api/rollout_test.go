@@ -12,6 +12,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/test/internal/sweep"
 )
 
 func inline(text string) *v1alpha2.Config {
@@ -115,10 +116,10 @@ func TestKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 3)
-			for k := int64(1); ; k++ {
+			for k := range sweep.Positions() {
 				text := fmt.Sprintf("change %d", k)
 				if !f.killedAt(k, sent, text) {
-					t.Logf("a change takes %d writes", k-1)
+					t.Logf("a change takes fewer than %d writes", k)
 					return
 				}
 				f.waitServing(text)
