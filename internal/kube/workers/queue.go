@@ -3,6 +3,7 @@ package workers
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -12,6 +13,9 @@ import (
 // has fewer than are idle. So one namespace occupies at most half of the workers, two together at most three quarters,
 // and an idle worker remains for any other namespace, however long passes take. This is the dynamic threshold of
 // Choudhury and Hahne for shared buffers (IEEE/ACM Transactions on Networking 6(2), 1998), with the factor 1.
+//
+// Workers are not all that namespaces share: a pass that does not wait uses the API server. So while several namespaces are
+// active, each has few young passes.
 type queue struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
 
@@ -20,11 +24,44 @@ type queue struct {
 	changed *sync.Cond
 	// idle is the number of workers without a pass, and waiting the number of those that wait in Get.
 	idle, waiting int
-	// passes counts the running passes of each namespace.
-	passes map[string]int
+	// passes are the running passes.
+	passes map[reconcile.Request]*pass
+	// shares are those of the namespaces with a pass that runs or began lately. active is the number of those that had one
+	// begin lately.
+	shares map[string]*share
+	active int
 	// held are the requests that were taken out of the priority queue, in its order. They wait for a worker.
 	held   []request
 	closed bool
+}
+
+const (
+	// young is the age from which on a pass is expected to wait for something slow, such as an admission webhook.
+	young = time.Second
+	// maxYoung is the maximum number of young passes of a namespace while another one is active.
+	maxYoung = 2
+)
+
+// share is what a namespace has of the workers.
+type share struct {
+	// running is the number of passes, and young the number of those that are young.
+	running, young int
+	// lately is the number of passes that began less than a young pass's age ago, the ended ones included.
+	lately int
+}
+
+// pass is a running pass.
+type pass struct {
+	of   *share
+	aged bool
+}
+
+// age makes a pass count as an old one.
+func (p *pass) age() {
+	if !p.aged {
+		p.aged = true
+		p.of.young--
+	}
 }
 
 // request is a request with its priority.
@@ -34,7 +71,7 @@ type request struct {
 }
 
 func newQueue(workers int, of priorityqueue.PriorityQueue[reconcile.Request]) *queue {
-	q := &queue{PriorityQueue: of, idle: workers, passes: map[string]int{}}
+	q := &queue{PriorityQueue: of, idle: workers, passes: map[reconcile.Request]*pass{}, shares: map[string]*share{}}
 	q.changed = sync.NewCond(&q.mu)
 	go q.take()
 	return q
@@ -75,25 +112,66 @@ func (q *queue) GetWithPriority() (r reconcile.Request, priority int, shutdown b
 		if i := q.next(); i >= 0 {
 			got := q.held[i]
 			q.held = slices.Delete(q.held, i, i+1)
-			q.passes[got.Namespace]++
-			q.idle--
-			q.changed.Broadcast()
+			q.begin(got.Request)
 			return got.Request, got.priority, false
 		}
 		q.changed.Wait()
 	}
 }
 
+// begin counts a pass.
+func (q *queue) begin(r reconcile.Request) {
+	s := q.shares[r.Namespace]
+	if s == nil {
+		s = &share{}
+		q.shares[r.Namespace] = s
+	}
+	if s.lately == 0 {
+		q.active++
+	}
+	s.running, s.young, s.lately = s.running+1, s.young+1, s.lately+1
+	p := &pass{of: s}
+	q.passes[r] = p
+	q.idle--
+	time.AfterFunc(young, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		p.age()
+		if s.lately--; s.lately == 0 {
+			q.active--
+		}
+		q.drop(r.Namespace)
+		q.changed.Broadcast()
+	})
+	q.changed.Broadcast()
+}
+
+// drop forgets a share that says nothing.
+func (q *queue) drop(namespace string) {
+	if s := q.shares[namespace]; s != nil && *s == (share{}) {
+		delete(q.shares, namespace)
+	}
+}
+
 // next returns the index of the held request to run next, or -1: of the namespaces that may have another worker, one
 // with the fewest passes.
 func (q *queue) next() int {
-	best := -1
+	best, fewest := -1, 0
 	for i, r := range q.held {
-		if passes := q.passes[r.Namespace]; passes < q.idle && (best < 0 || passes < q.passes[q.held[best].Namespace]) {
-			best = i
+		var s share
+		if known := q.shares[r.Namespace]; known != nil {
+			s = *known
+		}
+		if q.mayHaveAnother(s) && (best < 0 || s.running < fewest) {
+			best, fewest = i, s.running
 		}
 	}
 	return best
+}
+
+func (q *queue) mayHaveAnother(s share) bool {
+	alone := q.active == 0 || q.active == 1 && s.lately > 0
+	return s.running < q.idle && (alone || s.young < maxYoung)
 }
 
 // Get implements workqueue.TypedInterface.
@@ -108,8 +186,11 @@ func (q *queue) Done(r reconcile.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.idle++
-	if q.passes[r.Namespace]--; q.passes[r.Namespace] == 0 {
-		delete(q.passes, r.Namespace)
+	if p := q.passes[r]; p != nil {
+		p.age()
+		p.of.running--
+		delete(q.passes, r)
+		q.drop(r.Namespace)
 	}
 	q.changed.Broadcast()
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -114,6 +115,7 @@ func TestShares(t *testing.T) {
 				var got []int
 				for n := range test.hanging {
 					c.fill(fmt.Sprint("hanging-", n), 60)
+					<-time.After(time.Minute)
 					got = append(got, c.passes(fmt.Sprint("hanging-", n)))
 				}
 				if !slices.Equal(got, test.want) {
@@ -126,6 +128,31 @@ func TestShares(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestYoung: while another namespace is active, a namespace begins few passes at a time. Passes that wait do not count.
+func TestYoung(t *testing.T) {
+	start(t, func(t *testing.T, c *pool) {
+		c.Add(of("shop", 0))
+		if c.passes("shop") != 1 {
+			t.Fatal("the first pass does not run")
+		}
+		c.fill("busy", 60)
+		if got := c.passes("busy"); got != maxYoung {
+			t.Errorf("%d passes run, want %d", got, maxYoung)
+		}
+		<-time.After(young / 2)
+		c.end(of("shop", 0))
+		c.Add(of("shop", 1))
+		<-time.After(young/2 + time.Millisecond)
+		if got := c.passes("busy"); got != 2*maxYoung {
+			t.Errorf("%d passes run when the first are old, want %d", got, 2*maxYoung)
+		}
+		<-time.After(young)
+		if got := c.passes("busy"); got != controllerWorkers/2 {
+			t.Errorf("%d passes run when nothing else is active, want %d", got, controllerWorkers/2)
+		}
+	})
 }
 
 // TestManyNamespaces: all workers are used when many namespaces have something to do.
