@@ -59,7 +59,7 @@ test: ## Run the tests of a change: unit, store, API-level, one version of real 
 	@hack/test/suites.sh test-unit test-store test-api-main test-instance-main test-e2e-main
 
 .PHONY: test-all
-test-all: ## Run all other tests: kills at every write, faults, all versions of nginx, the other end-to-end tests, docs
+test-all: ## Run all other tests (PART=2/3: a third of them): kills at every write, faults, all versions of nginx, the other end-to-end tests, docs
 	@hack/test/suites.sh test-fault test-instance-rest test-e2e-rest+test-api-rest test-docs
 
 .PHONY: down
@@ -155,8 +155,9 @@ test-store: $(VERSITYGW) ## Run the backup store tests with a real S3 server
 	@# The tests mostly wait, so many run in parallel.
 	@VERSITYGW=$(VERSITYGW) $(TEST_NAMES) -count=1 -tags=store -parallel=16 -timeout=5m ./test/store/...
 
-# A suite has two parts: `make test` runs the main one, and `make test-all` the rest.
-# SELECT holds the flags that select a part; without it, the whole suite runs.
+# `make test` runs the main tests of a suite, and `make test-all` the rest. PART=2/3 runs the second third of the rest: of
+# the positions at which the operator is killed, of the versions of nginx, and of the end-to-end tests.
+# SELECT holds the flags that select tests; without it, the whole suite runs.
 API_REST := AtEach|KilledWhileCorrecting|TestHostile|TestTwoVersionsAtOnce|TestRenewPods|TestLife\b
 INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads|TestLint\b
 NGINX_OTHERS := bookworm|forky
@@ -243,12 +244,15 @@ test-hurtful: $(CLUSTER) ## Prove, as root, that each configuration of test/hurt
 test-e2e: ## Run the end-to-end tests on the local cluster, or on the one of KUBECONFIG
 	@$(if $(LOCAL),$(MAKE) up)
 	@$(MAKE) deploy load-tool s3-image e2e
+	@$(if $(and $(LOCAL),$(if $(SELECT),,all)),$(MAKE) measure WHAT=privileges)
 
 .PHONY: test-e2e-main test-e2e-rest
 test-e2e-main:
 	@$(MAKE) test-e2e SELECT="-run='$(E2E_MAIN)'"
 test-e2e-rest:
-	@$(MAKE) test-e2e SELECT="-skip='$(E2E_MAIN)'"
+	@$(MAKE) test-e2e SELECT="-run='$$(hack/test/part.sh test/e2e '$(E2E_MAIN)' $(PART))'"
+	@# A part of the tests does not use every right.
+	@$(if $(and $(LOCAL),$(if $(PART),,all)),$(MAKE) measure WHAT=privileges)
 
 # A local cluster must not run: each of these is started and removed.
 FAMILIES := dual-stack dual-stack-ipv6 ipv6
@@ -355,8 +359,7 @@ importset: $(CLUSTER) ## Import every configuration below SET, and compare the a
 .PHONY: e2e
 e2e: $(CHROMIUM)
 	@KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) $(if $(LOCAL),E2E_STORAGE_CLASS=local) \
-		$(TEST_NAMES) -count=1 -tags=e2e -parallel=4 -timeout=40m $(SELECT) ./test/e2e/...
-	@$(if $(and $(LOCAL),$(if $(findstring -run,$(SELECT)),,all)),$(MAKE) measure WHAT=privileges)
+		$(TEST_NAMES) -count=1 -tags=e2e -parallel=3 -timeout=40m $(SELECT) ./test/e2e/...
 
 # needed returns the prerequisite $(2) if WHAT is one of the measurements $(1).
 needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))

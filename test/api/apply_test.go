@@ -28,7 +28,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 )
 
 // everyField returns a spec that uses every part of the API.
@@ -422,7 +422,7 @@ func TestPatchedFieldCanBeRemoved(t *testing.T) {
 // the port with a patch and before it has applied anything. When the next operator starts, the port
 // is no longer declared, and that operator is killed at each of its writes.
 func TestKilledWhileCorrecting(t *testing.T) {
-	for k := range sweep.Positions() {
+	for k := range part.Selected().Positions() {
 		p := newPortOfOurs(t)
 		settled(t)
 		first := &death{at: 3}

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 )
 
 const gate = "backup"
@@ -85,7 +85,7 @@ func TestGateKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newRolled(t, gatedSpec("nginx:0"))
-			for k := range sweep.Positions() {
+			for k := range part.Selected().Positions() {
 				old := r.prepare()
 				image := fmt.Sprintf("nginx:%d", k)
 				opening := func() bool { r.open(); return r.isReady() }

@@ -13,7 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
@@ -169,7 +169,7 @@ func TestRolloutKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run("one that succeeds/"+name, func(t *testing.T) {
 			r := newRolled(t, rolledSpec("nginx:0"))
-			for k := range sweep.Positions() {
+			for k := range part.Selected().Positions() {
 				old := r.prepare()
 				image := fmt.Sprintf("nginx:%d", k)
 				killed := r.killedAt(k, sent, image, r.isReady)
@@ -183,7 +183,7 @@ func TestRolloutKilledAtEachWrite(t *testing.T) {
 		})
 		t.Run("one that fails/"+name, func(t *testing.T) {
 			r := newRolled(t, rolledSpec("nginx:0"))
-			for k := range sweep.Positions() {
+			for k := range part.Selected().Positions() {
 				r.prepare()
 				image := fmt.Sprintf("%s:%d", kubelet.Crashes, k)
 				killed := r.killedAt(k, sent, image, func() bool {

@@ -12,7 +12,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 )
 
 func inline(text string) *v1alpha2.Config {
@@ -116,7 +116,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 3)
-			for k := range sweep.Positions() {
+			for k := range part.Selected().Positions() {
 				text := fmt.Sprintf("change %d", k)
 				if !f.killedAt(k, sent, text) {
 					t.Logf("a change takes fewer than %d writes", k)

@@ -32,7 +32,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 	"example.com/nginx-operator/test/nextrelease"
 	"example.com/nginx-operator/test/standin/kubelet"
 	"example.com/nginx-operator/test/testenv"
@@ -256,7 +256,7 @@ func TestUpgradeAtEachWriteOfARollout(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:0"))
 	restoreAtEnd(t)
 	startTheNext := func() *testOperator { return startNext(t, &atomic.Int64{}) }
-	for k := range sweep.Positions() {
+	for k := range part.Selected().Positions() {
 		old := r.prepare()
 		image := fmt.Sprintf("nginx:%d", k)
 		start := startOperator

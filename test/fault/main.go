@@ -28,6 +28,7 @@ import (
 	"example.com/nginx-operator/test/fault/internal/subject"
 	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/hostile"
+	"example.com/nginx-operator/test/internal/part"
 	"example.com/nginx-operator/test/standin/container"
 	"example.com/nginx-operator/test/standin/node"
 	"example.com/nginx-operator/test/testenv"
@@ -86,7 +87,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	part, err := suite.ParsePart(o.part)
+	selected, err := part.Parse(o.part)
 	if err != nil {
 		return fmt.Errorf("--part: %w", err)
 	}
@@ -102,7 +103,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	return inEnvironment(ctx, o.keep, o.install, func(ctx context.Context, h *environment) error {
 		return o.perform(ctx, h, images, func(ctx context.Context, stage *suite.Stage) error {
 			return o.runSuite(ctx, out, &suite.Suite{
-				Stage: stage, Fixture: object, Random: o.random, Parallel: o.parallel, Only: o.only, Each: o.each, Sample: o.sample, Part: part,
+				Stage: stage, Fixture: object, Random: o.random, Parallel: o.parallel, Only: o.only, Each: o.each, Sample: o.sample, Part: selected,
 				RealSample: o.realSample, Seed: o.seed, Silence: o.silence, Progress: progress,
 			}, journeys)
 		})

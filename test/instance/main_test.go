@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"example.com/nginx-operator/test/internal/part"
 	"example.com/nginx-operator/test/standin/container"
 )
 
@@ -66,9 +67,14 @@ func prepare(dir string) error {
 	return err
 }
 
-// eachNginx runs a test with every version of nginx, at the same time: the tests mostly wait.
+// eachNginx runs a test with every version of nginx, at the same time: the tests mostly wait. Of all pairs of a test and a
+// version, it runs those of the selected part.
 func eachNginx(t *testing.T, test func(t *testing.T, image string)) {
+	selected := part.Selected()
 	for name := range environment.images {
+		if !selected.Has(t.Name() + "/" + name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, name)

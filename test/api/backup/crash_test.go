@@ -13,7 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 	"example.com/nginx-operator/test/standin"
 )
 
@@ -101,7 +101,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 				t.Parallel()
 				n := s.undisturbed(t)
 				t.Logf("it takes %d writes", n)
-				for k := range sweep.Positions() {
+				for k := range part.Selected().Positions() {
 					if k > n {
 						break
 					}

@@ -19,7 +19,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/outcome"
-	"example.com/nginx-operator/test/internal/sweep"
+	"example.com/nginx-operator/test/internal/part"
 	"example.com/nginx-operator/test/standin"
 )
 
@@ -179,7 +179,7 @@ func TestRestoreKilledAtEachWrite(t *testing.T) {
 				t.Parallel()
 				n := s.undisturbed(t)
 				t.Logf("it takes %d writes", n)
-				for k := range sweep.Positions() {
+				for k := range part.Selected().Positions() {
 					if k > n {
 						break
 					}

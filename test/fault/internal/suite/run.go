@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/test/fault/internal/journey"
+	"example.com/nginx-operator/test/internal/part"
 )
 
 // Suite runs many cases.
@@ -31,7 +32,7 @@ type Suite struct {
 	Sample float64
 	Seed   uint64
 	// Part restricts the cases to one part.
-	Part Part
+	Part part.Part
 	// RealSample is the fraction of the cases with real instances.
 	RealSample float64
 	// Until is the time after which no further case starts.
@@ -235,7 +236,7 @@ func (c *Suite) wanted(one Case) bool {
 	if c.one != "" {
 		return one.String() == c.one
 	}
-	if !c.Part.has(one.String()) {
+	if !c.Part.Has(one.String()) {
 		return false
 	}
 	return len(c.Only) == 0 || slices.ContainsFunc(c.Only, func(prefix string) bool { return strings.HasPrefix(one.String(), prefix) })
