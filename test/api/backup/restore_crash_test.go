@@ -209,8 +209,8 @@ func (s restoration) disturbances(k int64) []*death {
 	all := []*death{{at: k}, {at: k, sent: true}}
 	codes := []int{http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusForbidden}
 	if len(s.change) > 0 || s.reason != v1alpha1.ReasonCompleted {
-		turn := k % int64(len(codes))
-		codes = codes[turn : turn+1]
+		position := k % int64(len(codes))
+		codes = codes[position : position+1]
 	}
 	for _, code := range codes {
 		all = append(all, &death{at: k, refuse: code})
