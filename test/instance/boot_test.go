@@ -94,12 +94,18 @@ func TestSlowStart(t *testing.T) {
 // slowStart delays each start of nginx, but no test of a configuration.
 func (p *Pod) slowStart(delay time.Duration) {
 	p.t.Helper()
-	dir := filepath.Join(p.dir, "slow")
+	p.replaceNginx(fmt.Sprintf("case \" $* \" in *' -t '*|*' -T '*|*' -v '*|*' -V '*) ;; *) sleep %d ;; esac", int(delay.Seconds())))
+}
+
+// replaceNginx has a shell script run before each process of nginx. It returns the script's folder, /srv/before in the pod.
+func (p *Pod) replaceNginx(script string) (dir string) {
+	p.t.Helper()
+	dir = filepath.Join(p.dir, "before")
 	must(p.t, os.Mkdir(dir, 0o755))
-	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *' -t '*|*' -T '*|*' -v '*|*' -V '*) ;; *) sleep %d ;; esac\nexec /usr/sbin/nginx \"$@\"\n", int(delay.Seconds()))
-	must(p.t, os.WriteFile(filepath.Join(dir, "nginx"), []byte(script), 0o755))
-	p.mounts = append(p.mounts, container.Mount{From: dir, To: "/srv/slow", ReadOnly: true})
-	p.path = "/srv/slow:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	must(p.t, os.WriteFile(filepath.Join(dir, "nginx"), []byte("#!/bin/sh\n"+script+"\nexec /usr/sbin/nginx \"$@\"\n"), 0o755))
+	p.mounts = append(p.mounts, container.Mount{From: dir, To: "/srv/before", ReadOnly: true})
+	p.path = "/srv/before:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	return dir
 }
 
 func TestLoadAfterABadBoot(t *testing.T) {

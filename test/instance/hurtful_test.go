@@ -48,6 +48,7 @@ func TestHurtful(t *testing.T) {
 		"descriptors":                {whole("worker_rlimit_nofile 3;"), 0, "out of file descriptors"},
 		"a folder that is not there": {whole("working_directory /none;"), 0, "/none"},
 		"connections for sockets":    {whole("events { worker_connections 2; }"), 0, "worker_connections"},
+		"connections for answers":    {whole("events { worker_connections 3; }"), 0, "3 worker_connections are not enough"},
 		"connections for clients":    {whole("events { worker_connections 9; }"), 0, "worker_connections is 9, and the sockets that each worker process listens on take "},
 		"connections for ports":      {whole("events { worker_connections 512; }\nstream { server { listen 10000-10505; return ok; } }"), 0, "worker_connections is 512, and the sockets"},
 		"values of variables":        {withLongValue(50_000), 2, "at most 900 KiB are allowed: ${LONG} stands for 4096 bytes in 50000 places"},
@@ -77,6 +78,28 @@ func TestHurtful(t *testing.T) {
 		// A configuration that fits is loaded as usual.
 		p.serves(p.roll(whole("worker_processes 4;\nthread_pool default threads=16;")))
 		p.body(80, "hurt")
+	})
+}
+
+// TestObsoleteDryRun: an order for another configuration does not wait for a test that hangs.
+func TestObsoleteDryRun(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("one"))
+		dir := p.replaceNginx(`if [ -e /srv/before/hang ]; then case "$*" in *--1*) touch /run/hangs; exec sleep 1h ;; esac; fi`)
+		p.start(image, http80)
+		p.ready()
+		must(t, os.WriteFile(filepath.Join(dir, "hang"), nil, 0o644))
+		p.next(site("hangs"))
+		p.eventually("the dry run hangs", func() error {
+			_, err := os.Stat(filepath.Join(scratchOf(p.dir, "/run"), "hangs"))
+			return err
+		})
+		must(t, os.Remove(filepath.Join(dir, "hang")))
+		p.serves(p.roll(site("two")))
+		p.body(80, "two")
+		if strings.Contains(p.output.String(), "did not confirm") {
+			t.Error("the test of the obsolete configuration ran until its limit")
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/budget"
@@ -35,7 +36,7 @@ func (s *Supervisor) dryRun(ctx context.Context, c candidate) (instanceapi.Usage
 	}
 	defer s.endDryRun(master)
 	v := &verification{
-		candidate: dry, master: master, abort: s.memoryShort,
+		candidate: dry, master: master, abort: s.dryRunFailed(master),
 		statusClient: nginx.NewStatusClient(assemble.StatusSocket(assemble.DryRunDir(s.Assembly.StateDir))),
 	}
 	room := s.room()
@@ -79,6 +80,20 @@ func (s *Supervisor) startDryRun(c candidate) (candidate, *nginx.Master, error) 
 func (s *Supervisor) endDryRun(master *nginx.Master) {
 	master.Kill()
 	s.logged(os.RemoveAll(assemble.DryRunDir(s.Assembly.StateDir)))
+}
+
+// dryRunFailed returns what ends a dry run early: memory is short, or a worker has started and does not answer.
+func (s *Supervisor) dryRunFailed(master *nginx.Master) func() *failure {
+	var started time.Time
+	return func() *failure {
+		if started.IsZero() && len(s.Proc.Workers(master.PID).Running) > 0 {
+			started = time.Now()
+		}
+		if !started.IsZero() && time.Since(started) > reloadTimeout {
+			return &failure{reason: fmt.Sprintf("a worker process started, but did not answer within %s", reloadTimeout), lines: master.Log.Since(0)}
+		}
+		return s.memoryShort()
+	}
 }
 
 // memoryShort aborts a dry run before the container's memory is used up: otherwise, the kernel may

@@ -264,6 +264,8 @@ func defaultPort() int {
 func (s *Supervisor) test(ctx context.Context, revision string) {
 	s.dropTested()
 	s.generation++
+	ctx, end := s.whileRequested(ctx, revision)
+	defer end()
 	c, found, err := s.examine(ctx, revision, s.generation, s.dryRunElsewhere(revision))
 	s.tested = c
 	if ctx.Err() != nil {

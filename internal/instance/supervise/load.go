@@ -17,9 +17,9 @@ const reloadRetry = 5 * time.Second
 // load makes nginx serve a revision, and starts nginx if it does not run.
 func (s *Supervisor) load(ctx context.Context, revision string) {
 	booting := !s.master.Running()
-	c, ok := s.prepare(ctx, revision)
-	if !ok {
-		if ctx.Err() == nil && !booting {
+	c, ok, obsolete := s.prepareWhileRequested(ctx, revision, booting)
+	if !ok || obsolete {
+		if ctx.Err() == nil && !booting && !obsolete {
 			o := s.past.touch(revision)
 			o.loaded(o.Problems, time.Now())
 			// It passed a test earlier, and may pass the next one.
@@ -114,6 +114,19 @@ func (s *Supervisor) notLoaded(revision string, found []instanceapi.Problem, fai
 }
 
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
+
+// prepareWhileRequested prepares a revision. It reports whether an order came meanwhile that concerns only other revisions. A
+// pod that boots needs some revision, whatever is requested.
+func (s *Supervisor) prepareWhileRequested(ctx context.Context, revision string, booting bool) (c candidate, ok, obsolete bool) {
+	if booting {
+		c, ok = s.prepare(ctx, revision)
+		return c, ok, false
+	}
+	requested, end := s.whileRequested(ctx, revision)
+	defer end()
+	c, ok = s.prepare(requested, revision)
+	return c, ok, requested.Err() != nil
+}
 
 // prepare returns the candidate of a revision. It tests the revision unless it passed with the current inputs, and there
 // was a dry run whose result fits.

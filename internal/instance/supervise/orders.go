@@ -34,11 +34,40 @@ func (s *Supervisor) Order(latest instanceapi.Order, contents instanceapi.Conten
 		next.Status.Available, next.OrderPending = available, true
 		return &next
 	})
+	s.attempt.Load().endUnlessRequested(s.ordered.Load())
 	select {
 	case s.wake <- struct{}{}:
 	default: // The loop already has a wake-up pending.
 	}
 	return refusal
+}
+
+// attempt is a test that can last a minute: nginx's workers do not answer, or it waits for a name server.
+type attempt struct {
+	revision string
+	end      context.CancelFunc
+}
+
+// endUnlessRequested ends an attempt if an order concerns only other revisions.
+func (a *attempt) endUnlessRequested(latest *order) {
+	if a == nil || latest == nil || a.revision == latest.Requested.Test || a.revision == latest.Requested.Load {
+		return
+	}
+	a.end()
+}
+
+// whileRequested returns a context that is canceled when an order concerns only other revisions. Then a test of the revision
+// is of no use, and the new order must not wait for it.
+func (s *Supervisor) whileRequested(ctx context.Context, revision string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &attempt{revision, cancel}
+	s.attempt.Store(a)
+	// The order may have come just before.
+	a.endUnlessRequested(s.ordered.Load())
+	return ctx, func() {
+		s.attempt.Store(nil)
+		cancel()
+	}
 }
 
 // needed returns the revisions whose files an order needs. A test that was requested before need not be possible any more:

@@ -121,6 +121,8 @@ type Supervisor struct {
 	// ordered is the latest order; nil: it has been taken. wake wakes the loop when there is one.
 	ordered atomic.Pointer[order]
 	wake    chan struct{}
+	// attempt is the current test; nil: there is none.
+	attempt atomic.Pointer[attempt]
 	// inquiries are those of users.
 	inquiries chan inquiry
 
