@@ -47,8 +47,15 @@ func (l Limits) Reader(from io.Reader) *Reader {
 
 // Check returns a LimitError if a text exceeds a limit. It is for callers that decode the text themselves.
 func (l Limits) Check(text []byte) error {
+	_, err := l.Count(text)
+	return err
+}
+
+// Count returns the number of items and fields in a text, or a LimitError if it exceeds a limit.
+func (l Limits) Count(text []byte) (values int, err error) {
 	s := scanner{limits: l}
-	return s.scan(text)
+	err = s.scan(text)
+	return s.values, err
 }
 
 // Unmarshal decodes a text that is within the limits, and cuts what exceeds the bounds of the fields (see Bound). The error
@@ -72,6 +79,9 @@ type Reader struct {
 // Values returns the number of items and fields that were read.
 func (r *Reader) Values() int { return r.scanner.values }
 
+// Embedded returns the maximum number of values in JSON texts that the strings which were read contain.
+func (r *Reader) Embedded() int { return r.scanner.embedded }
+
 // Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
@@ -88,7 +98,9 @@ type scanner struct {
 	items []int
 	// bytes, values and length (of the current string or number) were seen so far.
 	bytes, values, length int
-	quoted, escaped       bool
+	// embedded is how often something in a string may begin a value, if the string contains JSON.
+	embedded        int
+	quoted, escaped bool
 }
 
 // scan checks the next part of a text.
@@ -114,6 +126,12 @@ func (s *scanner) inString(c byte) {
 	switch {
 	case s.escaped:
 		s.escaped = false
+		if c == 'u' {
+			// It may be any of the characters below.
+			s.embedded++
+		}
+	case c == '{', c == '[', c == ',':
+		s.embedded++
 	case c == '\\':
 		s.escaped = true
 	case c == '"':

@@ -18,10 +18,12 @@ type BodyLimits struct {
 	// Buffered bounds the bytes of all bodies and answers in memory together. Beyond it, the largest client loses a
 	// request.
 	Buffered int64
+	// Answer bounds one answer, in bytes.
+	Answer int
 	// Handled bounds the memory that the bodies which are handled at a time may take, in bytes: their own, and ValueMemory for
 	// each of their values. A body that may take more is handled alone.
 	Handled int64
-	// ValueMemory is the most memory, in bytes, that next uses for an item or a field of a body.
+	// ValueMemory is the most memory, in bytes, that next uses for an item or a field of a body, or of JSON in its strings.
 	ValueMemory int64
 	// Requests bounds the requests. Beyond it, the largest client loses one.
 	Requests int
@@ -51,10 +53,14 @@ func (s *shares) bodies(next http.Handler) http.Handler {
 			return
 		}
 		r.Body, r.ContentLength = body, body.length
-		answer := &answer{header: w.Header(), code: http.StatusOK}
+		answer := &answer{header: w.Header(), code: http.StatusOK, limit: s.limits.Answer}
 		next.ServeHTTP(answer, r)
 		body.pieces = nil
 		claim.handled(int64(answer.body.Len()))
+		if answer.exceeded {
+			http.Error(w, errLargeAnswer.Error(), http.StatusInternalServerError)
+			return
+		}
 		w.Header().Set("Content-Length", strconv.Itoa(answer.body.Len()))
 		w.WriteHeader(answer.code)
 		_, _ = w.Write(answer.body.Bytes()) // An error means that the client has left, or was made to.
@@ -94,7 +100,7 @@ func (c *claim) read(r *http.Request, w http.ResponseWriter, l boundedjson.Limit
 		}
 		piece := make([]byte, size)
 		n, err := io.ReadFull(in, piece)
-		body.pieces, body.length, body.values = append(body.pieces, piece[:n]), body.length+int64(n), int64(in.Values())
+		body.pieces, body.length, body.values = append(body.pieces, piece[:n]), body.length+int64(n), int64(in.Values()+in.Embedded())
 		switch {
 		case err == nil:
 		case c.isEvicted():
@@ -111,7 +117,7 @@ func (c *claim) read(r *http.Request, w http.ResponseWriter, l boundedjson.Limit
 // buffered is a body in memory.
 type buffered struct {
 	pieces [][]byte
-	// length and values are its bytes, and its items and fields.
+	// length and values are its bytes, and its items and fields, including those of JSON in its strings.
 	length, values int64
 }
 
@@ -135,7 +141,12 @@ type answer struct {
 	header http.Header
 	code   int
 	body   bytes.Buffer
+	// limit bounds the body, in bytes; exceeded reports that it did not fit.
+	limit    int
+	exceeded bool
 }
+
+var errLargeAnswer = errors.New("the answer is too large")
 
 // Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
@@ -144,7 +155,13 @@ func (a *answer) Header() http.Header { return a.header }
 func (a *answer) WriteHeader(code int) { a.code = code }
 
 // Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) { return a.body.Write(p) }
+func (a *answer) Write(p []byte) (int, error) {
+	if a.exceeded || a.body.Len()+len(p) > a.limit {
+		a.exceeded, a.body = true, bytes.Buffer{}
+		return 0, errLargeAnswer
+	}
+	return a.body.Write(p)
+}
 
 // Peer returns the address of the client, without its port.
 func Peer(r *http.Request) netip.Addr {

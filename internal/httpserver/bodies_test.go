@@ -21,7 +21,7 @@ import (
 	"example.com/nginx-operator/internal/boundedjson"
 )
 
-var small = BodyLimits{JSON: boundedjson.Limits{Bytes: 1 << 20, Depth: 20, Items: 1000, Values: 1000, String: 1 << 20}, Buffered: 4 << 20, Handled: 1 << 20, Requests: 100}
+var small = BodyLimits{JSON: boundedjson.Limits{Bytes: 1 << 20, Depth: 20, Items: 1000, Values: 1000, String: 1 << 20}, Answer: 4 << 20, Buffered: 4 << 20, Handled: 1 << 20, Requests: 100}
 
 // echo is a handler that answers with the body.
 func echo(w http.ResponseWriter, r *http.Request) {

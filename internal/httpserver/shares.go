@@ -96,12 +96,17 @@ func (s *shares) evict(use func(*share) int64) {
 	if victim == nil {
 		return
 	}
+	now := time.Now()
+	refused := now.Add(time.Second)
+	if victim.phase == writing {
+		// Its answer is in memory until the write ends.
+		refused = now
+	}
 	victim.phase = evicted
 	s.credit(victim)
 	close(victim.evicted)
-	now := time.Now()
 	// A connection without deadlines, as in a test, ends with its next read.
-	_ = errors.Join(victim.connection.SetReadDeadline(now), victim.connection.SetWriteDeadline(now.Add(time.Second)))
+	_ = errors.Join(victim.connection.SetReadDeadline(now), victim.connection.SetWriteDeadline(refused))
 }
 
 func (c *claim) evictedBefore(other *claim, use func(*share) int64) bool {

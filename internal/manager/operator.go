@@ -18,7 +18,6 @@ import (
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	webhookconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
@@ -200,8 +199,6 @@ func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.
 	if err := certificates.SetupWithManager(mgr); err != nil {
 		return err
 	}
-	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.LenientV1Alpha1ToHub(certificates.MixedStorage))
-	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).
-		WithConverter(webhookconversion.NewHubSpokeConverter(&v1alpha2.NginxOperator{}, spoke)).
-		Complete()
+	mgr.GetWebhookServer().Register(conversion.Path, conversion.Webhook(conversion.LenientV1Alpha1ToHub(certificates.MixedStorage)))
+	return nil
 }

@@ -97,16 +97,41 @@ func of(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	return found, err
 }
 
-// checkJSON reads a text, which may not be JSON.
-func (n *node) checkJSON(text []byte, path string) error {
+// checkJSON reads a text, which may not be JSON. root is the name of the value; empty: it has none.
+func (n *node) checkJSON(text []byte, root string) error {
 	if err := json.Unmarshal(text, &json.RawMessage{}); err != nil {
 		return err
 	}
-	return n.check(json.NewDecoder(bytes.NewReader(text)), path)
+	return n.check(json.NewDecoder(bytes.NewReader(text)), &place{name: root})
+}
+
+// place is where a value is. Its text is built only for an error: all places on the way to a value exist at the same time,
+// and a name can have 100 KB.
+type place struct {
+	// in is the object or the list that contains the value; nil: none does.
+	in *place
+	// name is the field. It is empty for an item of a list, which has the index.
+	name  string
+	index int
+}
+
+// String implements fmt.Stringer. It cuts names.
+func (p *place) String() string {
+	var text string
+	for ; p != nil; p = p.in {
+		switch {
+		case p.name == "" && p.in == nil: // It has no name.
+		case p.name == "":
+			text = fmt.Sprintf("[%d]%s", p.index, text)
+		default:
+			text = fmt.Sprintf(".%.100s%s", p.name, text)
+		}
+	}
+	return strings.TrimPrefix(text, ".")
 }
 
 // check checks the next value.
-func (n *node) check(d *json.Decoder, path string) error {
+func (n *node) check(d *json.Decoder, at *place) error {
 	token, err := d.Token()
 	if err != nil {
 		return err
@@ -114,11 +139,11 @@ func (n *node) check(d *json.Decoder, path string) error {
 	switch token := token.(type) {
 	case string:
 		if n != nil && n.quantity != nil && !n.quantity.MatchString(token) {
-			return fmt.Errorf("%s: %.40q is not a quantity, such as 100m, 1.5 or 2Gi", path, token)
+			return fmt.Errorf("%s: %.40q is not a quantity, such as 100m, 1.5 or 2Gi", at, token)
 		}
 	case json.Delim:
 		for i := 0; d.More(); i++ {
-			if err := n.checkNext(d, token, i, path); err != nil {
+			if err := n.checkNext(d, token, i, at); err != nil {
 				return err
 			}
 		}
@@ -128,15 +153,16 @@ func (n *node) check(d *json.Decoder, path string) error {
 }
 
 // checkNext checks the next field of an object, or the next item of a list.
-func (n *node) checkNext(d *json.Decoder, in json.Delim, i int, path string) error {
+func (n *node) checkNext(d *json.Decoder, in json.Delim, i int, at *place) error {
 	if in == '[' {
-		return n.item().check(d, fmt.Sprintf("%s[%d]", path, i))
+		return n.item().check(d, &place{in: at, index: i})
 	}
-	name, err := d.Token()
+	token, err := d.Token()
 	if err != nil {
 		return err
 	}
-	return n.field(fmt.Sprint(name)).check(d, strings.TrimPrefix(fmt.Sprintf("%s.%s", path, name), "."))
+	name, _ := token.(string) // JSON has no other names.
+	return n.field(name).check(d, &place{in: at, name: name})
 }
 
 func (n *node) item() *node {

@@ -52,3 +52,22 @@ func TestCheckObject(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckTakesLittleMemory: the names of the levels above a value are not copied for each level.
+func TestCheckTakesLittleMemory(t *testing.T) {
+	const levels, name = 9000, 100_000
+	text := []byte(`{"` + strings.Repeat("x", name) + `":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`)
+	if err := schema.CheckSpec(text); err != nil {
+		t.Fatal(err)
+	}
+	allocated := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			if err := schema.CheckSpec(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}).AllocedBytesPerOp()
+	if allocated > 100*name {
+		t.Errorf("%d bytes are allocated", allocated)
+	}
+}

@@ -34,7 +34,9 @@ import (
 var reviewLimits = httpserver.BodyLimits{
 	JSON:     boundedjson.Limits{Bytes: 8 << 20, Depth: 100, Items: 200_000, Values: 200_000, String: 8 << 20},
 	Buffered: 32 << 20,
-	Handled:  16 << 20,
+	// A converted object is about as large as it was.
+	Answer:  16 << 20,
+	Handled: 16 << 20,
 	// An empty container takes 250 bytes once it is decoded, and as much again while its list grows.
 	ValueMemory: 512,
 	Requests:    256,

@@ -21,6 +21,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/config/crd"
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/kube/quantities"
 )
 
@@ -49,7 +50,7 @@ func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1
 	if apiequality.Semantic.DeepEqual(said, src.Spec) {
 		return nil
 	}
-	spec, err := json.Marshal(src.Spec)
+	spec, err := encode(src.Spec)
 	if err != nil {
 		return fmt.Errorf("keep the v1alpha2 spec: %w", err)
 	}
@@ -117,6 +118,22 @@ func LenientV1Alpha1ToHub(stored func() bool) func(context.Context, *v1alpha1.Ng
 // quantitySchema finds the quantities in a spec of v1alpha2.
 var quantitySchema = quantities.NewSchema(crd.NginxOperators, v1alpha2.GroupVersion.Version)
 
+// hiddenLimits bound a hidden spec. The API server knows the one in the annotation only as a text.
+var hiddenLimits = boundedjson.Limits{Bytes: 8 << 20, Depth: 100, Items: 200_000, Values: 200_000, String: 8 << 20}
+
+// hiddenValues returns the number of values in the hidden spec of an object that was converted.
+func hiddenValues(src *v1alpha1.NginxOperator) int {
+	kept, err := hiddenSpec(src)
+	if err != nil {
+		return 0
+	}
+	values, err := hiddenLimits.Count(kept)
+	if err != nil {
+		return 0
+	}
+	return values
+}
+
 // hiddenSpec returns the v1alpha2 spec of an object as JSON; empty if it has none.
 func hiddenSpec(src *v1alpha1.NginxOperator) ([]byte, error) {
 	annotation, annotated := src.Annotations[AnnotationSpec]
@@ -149,7 +166,10 @@ func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.
 		return nil, err
 	}
 	base := &v1alpha2.NginxOperatorSpec{}
-	err = quantitySchema.CheckSpec(kept)
+	err = hiddenLimits.Check(kept)
+	if err == nil {
+		err = quantitySchema.CheckSpec(kept)
+	}
 	if err == nil {
 		err = json.Unmarshal(kept, base)
 	}
@@ -190,6 +210,9 @@ func refuseTakenPort(before, ports []v1alpha2.Port) error {
 	return nil
 }
 
+// maxReported bounds the violations that an error reports: there can be one for each item of a list.
+const maxReported = 10
+
 // refuseInvalid rejects a spec that v1alpha2 does not allow. The API server validates only
 // v1alpha1's schema, which covers neither the v1alpha2 spec in its place nor its combination with
 // the v1alpha1 fields.
@@ -203,7 +226,7 @@ func refuseInvalid(ctx context.Context, spec *v1alpha2.NginxOperatorSpec, place 
 		return fmt.Errorf("convert the v1alpha2 spec to JSON: %w", err)
 	}
 	if errs := compiled.validate(ctx, obj); len(errs) > 0 {
-		return fmt.Errorf("the object is invalid in v1alpha2, correct %s or edit the object as v1alpha2: %w", place, errs.ToAggregate())
+		return fmt.Errorf("the object is invalid in v1alpha2, correct %s or edit the object as v1alpha2: %w", place, errs[:min(len(errs), maxReported)].ToAggregate())
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
@@ -23,7 +22,7 @@ import (
 // specSchema validates specs like the API server does.
 type specSchema struct {
 	structural *schema.Structural
-	values     validation.SchemaValidator
+	values     *piece
 	rules      *cel.Validator
 }
 
@@ -47,7 +46,7 @@ func compile(version string) (*specSchema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the schema of %s: %w", version, err)
 	}
-	values, _, err := validation.NewSchemaValidator(internal)
+	values, err := compilePiece(internal)
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema of %s: %w", version, err)
 	}
@@ -72,13 +71,16 @@ func specProps(version string) (*apiextensionsv1.JSONSchemaProps, error) {
 	return nil, fmt.Errorf("the embedded CustomResourceDefinition has no version %s", version)
 }
 
-// validate returns the errors that the API server would return for a new object with this spec.
-// Like the API server, it first sets the defaults in it.
+// validate returns the errors that the API server would return for a new object with this spec, or some of them if there are
+// many. Like the API server, it first sets the defaults in it.
 func (s *specSchema) validate(ctx context.Context, spec map[string]any) field.ErrorList {
 	defaulting.PruneNonNullableNullsWithoutDefaults(spec, s.structural)
 	defaulting.Default(spec, s.structural)
 	path := field.NewPath("spec")
-	errs := validation.ValidateCustomResource(path, spec, s.values)
+	errs := s.values.validate(path, spec)
+	if len(errs) > 0 {
+		return errs
+	}
 	errs = append(errs, listtype.ValidateListSetsAndMaps(path, s.structural, spec)...)
 	if len(errs) > 0 {
 		// Rules expect values that the schema allows.

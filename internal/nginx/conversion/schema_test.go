@@ -12,10 +12,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -286,6 +289,58 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		if _, err := compile(v1alpha2.GroupVersion.Version); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestPieces: validated in pieces, a spec is valid if and only if the API server's validator says so.
+func TestPieces(t *testing.T) {
+	props, err := specProps(v1alpha2.GroupVersion.Version)
+	must(t, err)
+	internal := &apiextensions.JSONSchemaProps{}
+	must(t, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, internal, nil))
+	whole, _, err := validation.NewSchemaValidator(internal)
+	must(t, err)
+	pieces, err := compilePiece(internal)
+	must(t, err)
+	random, counts := &generator{rand.New(rand.NewSource(7))}, map[bool]int{}
+	for range 4000 {
+		spec := random.object(props)
+		if random.Intn(2) == 0 {
+			random.spoil(spec)
+		}
+		want := validation.ValidateCustomResource(field.NewPath("spec"), spec, whole)
+		got := pieces.validate(field.NewPath("spec"), spec)
+		counts[len(want) > 0]++
+		if (len(got) > 0) != (len(want) > 0) {
+			t.Fatalf("%v\nwhole: %v\npieces: %v", spec, want, got)
+		}
+		for _, violation := range got {
+			if !slices.ContainsFunc(want, func(w *field.Error) bool { return strings.HasPrefix(w.Field, violation.Field) }) {
+				t.Fatalf("%v is not among %v", violation, want)
+			}
+		}
+	}
+	if counts[true] < 1000 || counts[false] < 1000 {
+		t.Errorf("invalid and valid specs: %v", counts)
+	}
+}
+
+// spoil replaces a value somewhere in an object.
+func (g *generator) spoil(value any) {
+	bad := []any{nil, "", "\x00", int64(-1), map[string]any{}, []any{}, []any{map[string]any{}, int64(7)}, true}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			if g.Intn(8) == 0 {
+				value[name] = bad[g.Intn(len(bad))]
+				return
+			}
+			g.spoil(child)
+		}
+	case []any:
+		for _, child := range value {
+			g.spoil(child)
 		}
 	}
 }
