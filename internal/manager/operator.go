@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -26,6 +27,7 @@ import (
 	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
 	kubeapply "example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/caches"
+	"example.com/nginx-operator/internal/kube/pages"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
 	"example.com/nginx-operator/internal/kube/workers"
@@ -72,6 +74,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config.QPS, config.Burst = -1, 0
 	config.Wrap(kubeapply.NewTransport)
 	config.Wrap(workers.NewTransport)
+	config.Wrap(pages.NewTransport)
 	certificates := newCertificates(options)
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)
@@ -165,7 +168,7 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 	if err != nil {
 		return nil, err
 	}
-	reads := caches.NewReadYourWrites(options.Namespaces)
+	reads := caches.NewReadYourWrites(options.Namespaces, func() ctrlcache.Options { return options.cacheOptions(newContent()) })
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:    scheme,
 		Cache:     options.cacheOptions(content),

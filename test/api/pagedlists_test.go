@@ -12,19 +12,21 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"example.com/nginx-operator/internal/kube/caches"
+	"example.com/nginx-operator/internal/kube/pages"
 )
 
-// TestListsAreReadInPages: if the API server does not stream lists, an informer transforms ten objects before it reads more. It
+// TestListsAreReadInPages: if the API server does not stream lists, an informer transforms a page before it reads more. It
 // shows all of them, also if the list expires meanwhile, and then what changes.
 func TestListsAreReadInPages(t *testing.T) {
-	const objects = 25
+	const objects = pages.Most + 20
 	namespace := newNamespace(t)
 	for i := range objects {
-		must(t, kube.Create(t.Context(), withData(namespace, fmt.Sprintf("listed-%02d", i))))
+		must(t, kube.Create(t.Context(), withData(namespace, fmt.Sprintf("listed-%03d", i))))
 	}
 	old := &oldServer{}
 	config := rest.CopyConfig(plane.Config)
 	config.Wrap(old.wrap)
+	config.Wrap(pages.NewTransport)
 	cache, err := caches.NewConcurrent(config, ctrlcache.Options{
 		DefaultNamespaces: map[string]ctrlcache.Config{namespace: {}}, DefaultTransform: old.transform,
 	})
@@ -48,7 +50,7 @@ func TestListsAreReadInPages(t *testing.T) {
 
 	old.Lock()
 	defer old.Unlock()
-	if want := []string{"10: 0", "10: 10", "10: 0", "10: 10", "10: 20"}; fmt.Sprint(old.pages) != fmt.Sprint(want) {
+	if want := []string{"500: 0", "500: 500", "500: 0", "500: 500"}; fmt.Sprint(old.pages) != fmt.Sprint(want) {
 		t.Errorf("pages were read after the transformation of so many objects: %q, want %q", old.pages, want)
 	}
 }

@@ -81,7 +81,7 @@ func readYourWrites(t *testing.T) (client.Client, *atomic.Int64) {
 			return next.RoundTrip(r)
 		})
 	})
-	reads := caches.NewReadYourWrites(nil)
+	reads := caches.NewReadYourWrites(nil, func() ctrlcache.Options { return ctrlcache.Options{} })
 	cache, err := reads.NewCache(config, ctrlcache.Options{})
 	must(t, err)
 	go func() { _ = cache.Start(t.Context()) }()

@@ -10,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
-)
 
-// pageSize is the number of objects that are read at once. Objects of 1.5 MiB, which anyone in a namespace can create, take
-// about 40 MB then.
-const pageSize = 10
+	"example.com/nginx-operator/internal/kube/pages"
+)
 
 // pageSeconds is how long the API server may take for a page. No other list of ours has a time-out of its own.
 const pageSeconds int64 = 60
@@ -53,18 +51,31 @@ type pagedLists struct {
 	transform toolscache.TransformFunc
 }
 
-// list returns all objects at the newest version, since the API server does not page older ones. If that version expires
-// before the last page, it returns an error, and client-go lists again.
+// list returns all objects at the newest version, since the API server does not page older ones. If etcd compacts that version
+// before the last page, it returns an error, and client-go lists again. Pages are therefore as large as their bytes allow.
+//
+// The expired token comes with another one, which continues at the current version. An informer cannot use it: the list would
+// miss what changed in the earlier pages, and the watch cannot start at their version, which has been compacted.
 func (l *pagedLists) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	options.TimeoutSeconds = new(pageSeconds)
-	pages := &pager.ListPager{PageFn: l.page}
-	list, _, err := pages.ListWithAlloc(ctx, options)
+	size := pages.NewSize(pages.Most)
+	all := &pager.ListPager{PageSize: pages.Most, PageFn: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return l.page(ctx, options, size)
+	}}
+	list, _, err := all.ListWithAlloc(ctx, options)
 	return list, err
 }
 
-func (l *pagedLists) page(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	page, err := l.source.ListWithContext(ctx, options)
+func (l *pagedLists) page(ctx context.Context, options metav1.ListOptions, size *pages.Size) (page runtime.Object, err error) {
+	err = size.Read(ctx, func(ctx context.Context, limit int64) (int, error) {
+		options.Limit = limit
+		page, err = l.source.ListWithContext(ctx, options)
+		if err != nil {
+			return 0, err
+		}
+		return meta.LenList(page), nil
+	})
 	if err != nil {
 		return nil, err
 	}

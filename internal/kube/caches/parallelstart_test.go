@@ -30,7 +30,7 @@ func TestNamespacesBeginTogether(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	for name, newCache := range map[string]ctrlcache.NewCacheFunc{
-		"the manager's": NewReadYourWrites(nil).NewCache,
+		"the manager's": NewReadYourWrites(nil, func() ctrlcache.Options { return ctrlcache.Options{} }).NewCache,
 		"references":    NewConcurrent,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,13 +13,17 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/internal/kube/pages"
 )
 
 // readTimeout bounds how long a read waits for an informer to show a write, which usually takes milliseconds.
@@ -56,6 +60,8 @@ type ReadYourWrites struct {
 	informers ctrlcache.Informers
 	// namespaces are the namespaces that may be read; none: all.
 	namespaces []string
+	// cached returns the options of the cache, with transformations that have budgets of their own.
+	cached func() ctrlcache.Options
 	// indexes are the fields by which lists from the caches are selected. The API server does not
 	// know them.
 	indexes map[index]client.IndexerFunc
@@ -85,8 +91,11 @@ type index struct {
 
 // NewReadYourWrites returns a client for the namespaces; for all if there are none. Its NewCache and then its NewClient have
 // to be given to the same manager.
-func NewReadYourWrites(namespaces []string) *ReadYourWrites {
-	return &ReadYourWrites{namespaces: namespaces, indexes: map[index]client.IndexerFunc{}}
+//
+// cached returns the options of the cache. A list from the API server calls it for the labels and transformations, which bound
+// what the list keeps. They must not share budgets with the cache, which counts an object until it is deleted.
+func NewReadYourWrites(namespaces []string, cached func() ctrlcache.Options) *ReadYourWrites {
+	return &ReadYourWrites{namespaces: namespaces, cached: cached, indexes: map[index]client.IndexerFunc{}}
 }
 
 // NewClient is a client.NewClientFunc.
@@ -229,38 +238,81 @@ func (r *ReadYourWrites) getLive(ctx context.Context, key client.ObjectKey, obje
 	return nil
 }
 
-// listLive lists from the API server, and selects by the caches' indexes, which the API server does
-// not know.
+// listLive lists from the API server what the cache would have. It selects by the caches' indexes, which the API server does
+// not know, and transforms the objects of each page, because all of them together may be too large.
 func (r *ReadYourWrites) listLive(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	wanted := (&client.ListOptions{}).ApplyOptions(options)
 	selected := wanted.FieldSelector
 	wanted.FieldSelector = nil
+	transform, err := r.asCached(list, wanted)
+	if err != nil {
+		return err
+	}
 	namespaces := r.namespaces
 	if wanted.Namespace != "" || len(namespaces) == 0 {
 		namespaces = []string{wanted.Namespace}
 	}
+	page, ok := list.DeepCopyObject().(client.ObjectList)
+	if !ok {
+		return fmt.Errorf("%T is not a list", list)
+	}
 	var all []runtime.Object
+	take := func() error {
+		// A kept object must not keep the other objects of its page in memory.
+		return meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
+			if selected != nil && !r.selects(selected, item) {
+				return nil
+			}
+			kept, err := transform(item)
+			if object, ok := kept.(runtime.Object); ok && err == nil {
+				all = append(all, object)
+			}
+			return err
+		})
+	}
 	for _, namespace := range namespaces {
 		wanted.Namespace = namespace
-		// Use a new list each time: decoding into the same one may overwrite the items of an
-		// earlier read.
-		part, ok := list.DeepCopyObject().(client.ObjectList)
-		if !ok {
-			return fmt.Errorf("%T is not a list", list)
-		}
-		if err := r.live.List(ctx, part, wanted); err != nil {
+		if err := pages.Of(r.live)(ctx, page, take, wanted); err != nil {
 			return err
 		}
-		items, err := meta.ExtractList(part)
-		if err != nil {
-			return err
-		}
-		all = append(all, items...)
-	}
-	if selected != nil {
-		all = slices.DeleteFunc(all, func(item runtime.Object) bool { return !r.selects(selected, item) })
 	}
 	return meta.SetList(list, all)
+}
+
+// asCached selects the objects that the cache has of a list's kind, and returns how the cache transforms them.
+func (r *ReadYourWrites) asCached(list client.ObjectList, wanted *client.ListOptions) (toolscache.TransformFunc, error) {
+	form, err := r.formOf(list)
+	if err != nil {
+		return nil, err
+	}
+	cached := r.cached()
+	selector, transform := cached.DefaultLabelSelector, cached.DefaultTransform
+	for object, options := range cached.ByObject {
+		kind, err := apiutil.GVKForObject(object, r.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("find the kind of %T: %w", object, err)
+		}
+		if kind != form.GroupVersionKind {
+			continue
+		}
+		if options.Label != nil {
+			selector = options.Label
+		}
+		if options.Transform != nil {
+			transform = options.Transform
+		}
+	}
+	if selector != nil {
+		if wanted.LabelSelector == nil {
+			wanted.LabelSelector = labels.Everything()
+		}
+		required, _ := selector.Requirements()
+		wanted.LabelSelector = wanted.LabelSelector.Add(required...)
+	}
+	if transform == nil {
+		transform = func(object any) (any, error) { return object, nil }
+	}
+	return transform, nil
 }
 
 // selects reports whether the indexes select an object.

@@ -2,6 +2,7 @@ package caches
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -10,8 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"example.com/nginx-operator/internal/kube/pages/pagestest"
 )
 
 // TestReads: if the cache does not catch up, reads from the API server select the same objects as
@@ -133,10 +139,57 @@ func pod(namespace, name, application string) *corev1.Pod {
 // readsOf returns a client whose informer of pods never catches up with writes in the namespaces a, b and c.
 func readsOf(t *testing.T, objects ...client.Object) *ReadYourWrites {
 	t.Helper()
-	r := NewReadYourWrites([]string{"a", "b"})
+	r := NewReadYourWrites([]string{"a", "b"}, func() ctrlcache.Options { return ctrlcache.Options{} })
 	r.live = fake.NewClientBuilder().WithObjects(objects...).
 		WithIndex(&corev1.Pod{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).Build()
 	r.Client = fake.NewFakeClient()
 	r.indexes[indexKey(&corev1.Pod{}, "application")] = func(o client.Object) []string { return []string{o.GetLabels()["application"]} }
 	return r
+}
+
+// TestLateInformerOfLargeObjects: a list from the API server is read in pages. It keeps what the cache would keep, within a
+// budget that begins with each list.
+func TestLateInformerOfLargeObjects(t *testing.T) {
+	objects := pagestest.Objects(80, 250<<10)
+	for i := range objects {
+		objects[i].Labels = map[string]string{"application": []string{"web", "other"}[i%2]}
+	}
+	server := pagestest.Start(t, objects)
+	r := readsOf(t)
+	r.live = server.Client(t)
+	r.indexes[indexKey(&corev1.ConfigMap{}, "application")] = r.indexes[indexKey(&corev1.Pod{}, "application")]
+	r.cached = func() ctrlcache.Options {
+		left := 3
+		return ctrlcache.Options{ByObject: map[client.Object]ctrlcache.ByObject{&corev1.ConfigMap{}: {
+			Label: labels.SelectorFromSet(labels.Set{"owned": "yes"}),
+			Transform: func(object any) (any, error) {
+				if left--; left < 0 {
+					object.(*corev1.ConfigMap).Annotations = nil
+				}
+				return object, nil
+			},
+		}}}
+	}
+	for range 2 {
+		list := &corev1.ConfigMapList{}
+		options := &client.ListOptions{Namespace: "shop", FieldSelector: fields.OneTermEqualSelector("application", "web"), LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}
+		if err := r.listLive(t.Context(), list, options); err != nil {
+			t.Fatal(err)
+		}
+		whole := 0
+		for _, item := range list.Items {
+			if item.Annotations != nil {
+				whole++
+			}
+		}
+		if len(list.Items) != 40 || whole != 3 {
+			t.Errorf("%d objects are found, %d of them with their content", len(list.Items), whole)
+		}
+	}
+	if largest := server.Largest(); largest > pagestest.MaxRead {
+		t.Errorf("the client reads %d bytes of a response, in pages of up to %v objects", largest, server.Limits())
+	}
+	if got := server.Selectors(); !slices.Equal(got, []string{"a=b,owned=yes"}) {
+		t.Errorf("the requests select %q", got)
+	}
 }

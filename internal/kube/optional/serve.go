@@ -18,7 +18,7 @@ import (
 // serve caches the kind until the API server does not serve it any more, or ctx is done.
 func (k *kind) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	reads := caches.NewReadYourWrites(k.options.Namespaces)
+	reads := caches.NewReadYourWrites(k.options.Namespaces, k.cacheOptions)
 	cache, err := k.newCache(ctx, reads)
 	if err != nil {
 		cancel()
@@ -82,15 +82,7 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 
 // newCache returns a cache of the kind, which has not been started.
 func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites) (ctrlcache.Cache, error) {
-	cache, err := reads.NewCache(k.options.Config, ctrlcache.Options{
-		HTTPClient:               k.options.HTTPClient,
-		Scheme:                   k.options.Scheme,
-		Mapper:                   k.options.Mapper,
-		DefaultNamespaces:        k.namespaces(),
-		DefaultLabelSelector:     k.options.Selector,
-		DefaultTransform:         k.trim,
-		DefaultWatchErrorHandler: k.watchError,
-	})
+	cache, err := reads.NewCache(k.options.Config, k.cacheOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +104,19 @@ func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites) (ctrl
 		DeleteFunc: k.notice,
 	})
 	return cache, err
+}
+
+// cacheOptions returns the options of the cache of the kind.
+func (k *kind) cacheOptions() ctrlcache.Options {
+	return ctrlcache.Options{
+		HTTPClient:               k.options.HTTPClient,
+		Scheme:                   k.options.Scheme,
+		Mapper:                   k.options.Mapper,
+		DefaultNamespaces:        k.namespaces(),
+		DefaultLabelSelector:     k.options.Selector,
+		DefaultTransform:         k.trim,
+		DefaultWatchErrorHandler: k.watchError,
+	}
 }
 
 func (k *kind) notice(object any) {

@@ -1,24 +1,29 @@
-// Package pages reads lists from the API server in pages, because anyone in a namespace can create objects that a label
-// selects, of up to 1.5 MiB each.
+// Package pages reads lists from the API server in pages that are bounded in bytes, because anyone in a namespace can create
+// objects that a label selects, of up to 1.5 MiB each.
 package pages
 
 import (
 	"context"
+	"reflect"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// size is the number of objects that are read at once.
-const size = 10
-
-// A Lister reads the objects that options select into list, and calls take each time that it has.
+// A Lister reads the objects that options select into list, and calls take for each page.
 type Lister func(ctx context.Context, list client.ObjectList, take func() error, options ...client.ListOption) error
 
-// Of reads from the API server, in pages.
+// Of reads from the API server, in pages. The client of live must use NewTransport.
 func Of(live client.Reader) Lister {
 	return func(ctx context.Context, list client.ObjectList, take func() error, options ...client.ListOption) error {
+		size := NewSize(Most)
 		for next := ""; ; {
-			err := live.List(ctx, list, append(options, client.Limit(size), client.Continue(next))...)
+			err := size.Read(ctx, func(ctx context.Context, limit int64) (int, error) {
+				empty(list)
+				err := live.List(ctx, list, append(slices.Clip(options), client.Limit(limit), client.Continue(next))...)
+				return meta.LenList(list), err
+			})
 			if err == nil {
 				err = take()
 			}
@@ -27,6 +32,14 @@ func Of(live client.Reader) Lister {
 			}
 		}
 	}
+}
+
+// empty removes everything from a list but its kind. Otherwise, decoding a page as JSON overwrites the objects of the previous
+// page, and keeps the fields and labels that the new objects lack.
+func empty(list client.ObjectList) {
+	kind := list.GetObjectKind().GroupVersionKind()
+	reflect.ValueOf(list).Elem().SetZero()
+	list.GetObjectKind().SetGroupVersionKind(kind)
 }
 
 // Whole reads from informers, which already have the objects in memory.

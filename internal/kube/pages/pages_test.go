@@ -1,68 +1,128 @@
-package pages
+package pages_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"example.com/nginx-operator/internal/kube/pages"
+	"example.com/nginx-operator/internal/kube/pages/pagestest"
 )
 
-// server returns a reader that has a number of ConfigMaps, and serves as many of them as are requested.
-func server(t *testing.T, has int) client.Reader {
+// read reads the names of all ConfigMaps.
+func read(t *testing.T, live client.Reader, list client.ObjectList, names func() []string) []string {
 	t.Helper()
-	return interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{
-		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			wanted := (&client.ListOptions{}).ApplyOptions(options)
-			if wanted.Limit == 0 || wanted.Namespace != "shop" {
-				return fmt.Errorf("%d objects of namespace %q are requested", wanted.Limit, wanted.Namespace)
-			}
-			first, _ := strconv.Atoi(wanted.Continue)
-			last := min(first+int(wanted.Limit), has)
-			page := corev1.ConfigMapList{}
-			for i := first; i < last; i++ {
-				page.Items = append(page.Items, corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: strconv.Itoa(i)}})
-			}
-			if last < has {
-				page.Continue = strconv.Itoa(last)
-			}
-			page.DeepCopyInto(list.(*corev1.ConfigMapList))
-			return nil
-		},
-	})
+	var all []string
+	err := pages.Of(live)(t.Context(), list, func() error {
+		all = append(all, names()...)
+		return nil
+	}, client.InNamespace("shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
-// TestPages: all objects are read, few at a time, until an error.
+// readMetadata reads the names of all ConfigMaps from their metadata, and checks that each is read once.
+func readMetadata(t *testing.T, live client.Reader, want []metav1.ObjectMeta) {
+	t.Helper()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	got := read(t, live, list, func() (names []string) {
+		for _, item := range list.Items {
+			names = append(names, item.Name)
+		}
+		return names
+	})
+	if !slices.EqualFunc(want, got, func(object metav1.ObjectMeta, name string) bool { return object.Name == name }) {
+		t.Errorf("of %d objects, %d are read", len(want), len(got))
+	}
+}
+
+// TestPages: small objects take few requests. Each object is read once, and an error ends the list.
 func TestPages(t *testing.T) {
-	for _, has := range []int{0, 1, size, size + 1, 3 * size} {
-		var names []string
-		list := &corev1.ConfigMapList{}
-		err := Of(server(t, has))(t.Context(), list, func() error {
-			if len(list.Items) > size {
-				t.Errorf("%d objects are read at once", len(list.Items))
-			}
-			for _, item := range list.Items {
-				names = append(names, item.Name)
-			}
-			return nil
-		}, client.InNamespace("shop"))
-		if err != nil || len(names) != has || len(slices.Compact(names)) != has {
-			t.Errorf("of %d objects, %v are read: %v", has, names, err)
+	for has, requests := range map[int]int{0: 1, 1: 1, pages.Most: 1, pages.Most + 1: 2, 3 * pages.Most: 3} {
+		server := pagestest.Start(t, pagestest.Objects(has, 10))
+		readMetadata(t, server.Client(t), server.Objects)
+		if limits := server.Limits(); len(limits) != requests {
+			t.Errorf("%d objects are read in pages of up to %v, want %d", has, limits, requests)
 		}
 	}
 	failed, calls := errors.New("failed"), 0
-	err := Of(server(t, 3*size))(t.Context(), &corev1.ConfigMapList{}, func() error {
+	server := pagestest.Start(t, pagestest.Objects(3*pages.Most, 10))
+	err := pages.Of(server.Client(t))(t.Context(), &corev1.ConfigMapList{}, func() error {
 		calls++
 		return failed
 	}, client.InNamespace("shop"))
-	if !errors.Is(err, failed) || calls != 1 {
-		t.Errorf("after an error, %d pages are read: %v", calls, err)
+	if !errors.Is(err, failed) || calls != 1 || len(server.Limits()) != 1 {
+		t.Errorf("after an error, %d pages are read in %d requests: %v", calls, len(server.Limits()), err)
+	}
+}
+
+// TestLargePages: wherever the large objects are, the client stops reading a page that is too large, and requests fewer objects.
+func TestLargePages(t *testing.T) {
+	const large = 250 << 10
+	hidden := pagestest.Objects(1200, 10)
+	for i := 600; i < 670; i++ {
+		hidden[i].Annotations = pagestest.Objects(1, large)[0].Annotations
+	}
+	for name, tt := range map[string]struct {
+		objects  []metav1.ObjectMeta
+		requests int
+	}{
+		"all are large":           {pagestest.Objects(100, large), 6},
+		"large ones after others": {hidden, 12},
+		"as large as admitted":    {pagestest.Objects(14, 3<<19), 5},
+	} {
+		server := pagestest.Start(t, tt.objects)
+		readMetadata(t, server.Client(t), tt.objects)
+		if largest := server.Largest(); largest > pagestest.MaxRead {
+			t.Errorf("%s: the client reads %d bytes of a response", name, largest)
+		}
+		if limits := server.Limits(); len(limits) > tt.requests {
+			t.Errorf("%s: %d requests, want at most %d: pages of %v", name, len(limits), tt.requests, limits)
+		}
+	}
+}
+
+// TestPagesDoNotMix: an object has nothing of the one that was at its place in the previous page.
+func TestPagesDoNotMix(t *testing.T) {
+	objects := pagestest.Objects(2*pages.Most, 10)
+	for i := range pages.Most {
+		objects[i].Labels = map[string]string{"theirs": "x"}
+		objects[i].OwnerReferences = []metav1.OwnerReference{{Name: "web", UID: "web"}}
+	}
+	server := pagestest.Start(t, objects)
+	list := &corev1.ConfigMapList{}
+	got := read(t, server.Client(t), list, func() (names []string) {
+		for _, item := range list.Items {
+			names = append(names, fmt.Sprint(item.Name, len(item.Labels), len(item.OwnerReferences)))
+		}
+		return names
+	})
+	for i, object := range objects {
+		if want := fmt.Sprint(object.Name, len(object.Labels), len(object.OwnerReferences)); got[i] != want {
+			t.Fatalf("object %d is read as %s, want %s", i, got[i], want)
+		}
+	}
+}
+
+// TestUnmeasuredPages: without the transport, the pages after the first one are small.
+func TestUnmeasuredPages(t *testing.T) {
+	server := pagestest.Start(t, pagestest.Objects(pages.Most+20, 10))
+	live, err := client.New(&rest.Config{Host: server.Config().Host}, client.Options{Scheme: scheme.Scheme, Mapper: pagestest.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readMetadata(t, live, server.Objects)
+	if got, want := server.Limits(), []int{pages.Most, 10, 10}; !slices.Equal(got, want) {
+		t.Errorf("pages of up to %v objects, want %v", got, want)
 	}
 }

@@ -34,6 +34,7 @@ import (
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/pages"
 )
 
 // Method is a way to rewrite objects.
@@ -56,7 +57,7 @@ type Options struct {
 	DryRun bool
 	// Force rewrites every object even if the CRD states that it is not needed.
 	Force bool
-	// PageSize is the number of objects per page of a list.
+	// PageSize is the number of objects per page of a list. Large objects come in smaller pages.
 	PageSize int64
 	// Concurrency is the number of concurrent writes.
 	Concurrency int
@@ -121,6 +122,7 @@ func New(config *rest.Config, options Options, out io.Writer) (*Migrator, error)
 	config = rest.CopyConfig(config)
 	// The API server's own priority and fairness is the limit, not the client's rate limiter.
 	config.QPS, config.Burst = -1, 0
+	config.Wrap(pages.NewTransport)
 	scheme, err := Scheme()
 	if err != nil {
 		return nil, err

@@ -16,6 +16,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/internal/kube/pages"
 )
 
 const (
@@ -101,9 +103,9 @@ func (p *pass) refusal() error {
 // version anyway.
 func (m *Migrator) pass(ctx context.Context) (*pass, error) {
 	p := &pass{}
-	options := &client.ListOptions{Limit: m.PageSize}
+	options, size := &client.ListOptions{}, pages.NewSize(m.PageSize)
 	for {
-		page, err := m.page(ctx, options)
+		page, err := m.page(ctx, options, size)
 		if err != nil {
 			return p, err
 		}
@@ -129,12 +131,15 @@ func ptrOr(value *int64, fallback int64) int64 {
 // the API server offers instead. The list is then inconsistent, but it contains no object twice and
 // every object that existed all the time
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks).
-func (m *Migrator) page(ctx context.Context, options *client.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+func (m *Migrator) page(ctx context.Context, options *client.ListOptions, size *pages.Size) (*metav1.PartialObjectMetadataList, error) {
 	page := &metav1.PartialObjectMetadataList{}
 	err := m.persist(ctx, func() error {
-		page = &metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := m.client.List(ctx, page, options)
+		err := size.Read(ctx, func(ctx context.Context, limit int64) (int, error) {
+			page, options.Limit = &metav1.PartialObjectMetadataList{}, limit
+			page.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+			err := m.client.List(ctx, page, options)
+			return len(page.Items), err
+		})
 		if apierrors.IsResourceExpired(err) {
 			options.Continue = newerToken(err)
 			return errStale

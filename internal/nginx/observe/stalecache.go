@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/kube/pages"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -61,16 +63,18 @@ func (s State) writtenFor(app *application.Application) int64 {
 // server does not list proves nothing: another client may have changed the label that it is listed by.
 func (o *Observer) VerifyHistoryFresh(ctx context.Context, app *application.Application, known history.History) error {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
-	err := o.live.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingLabels{naming.LabelApplication: app.Name})
-	if err != nil {
+	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(history.Kind + "List"))
+	err := pages.Of(o.live)(ctx, list, func() error {
+		for i := range list.Items {
+			live := &list.Items[i].ObjectMeta
+			if metav1.IsControlledBy(live, app) && !slices.ContainsFunc(known, func(r history.Revision) bool { return r.IsAs(live) }) {
+				return fmt.Errorf("%w: ControllerRevision %s has changed", owned.ErrStaleCache, live.Name)
+			}
+		}
+		return nil
+	}, client.InNamespace(app.Namespace), client.MatchingLabels{naming.LabelApplication: app.Name})
+	if err != nil && !errors.Is(err, owned.ErrStaleCache) {
 		return fmt.Errorf("read the history: %w", err)
 	}
-	for i := range list.Items {
-		live := &list.Items[i].ObjectMeta
-		if metav1.IsControlledBy(live, app) && !slices.ContainsFunc(known, func(r history.Revision) bool { return r.IsAs(live) }) {
-			return fmt.Errorf("%w: ControllerRevision %s has changed", owned.ErrStaleCache, live.Name)
-		}
-	}
-	return nil
+	return err
 }
