@@ -69,12 +69,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err := options.Validate(); err != nil {
 		return err
 	}
-	config = rest.CopyConfig(config)
-	// The API server's own priority and fairness is the limit, not the client's rate limiter.
-	config.QPS, config.Burst = -1, 0
-	config.Wrap(kubeapply.NewTransport)
-	config.Wrap(workers.NewTransport)
-	config.Wrap(pages.NewTransport)
+	config = clientConfig(config)
 	certificates := newCertificates(options)
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)
@@ -104,6 +99,17 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("serve metrics and probes: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// clientConfig returns the configuration of all clients of the operator.
+func clientConfig(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	// The API server's own priority and fairness is the limit, not the client's rate limiter.
+	config.QPS, config.Burst = -1, 0
+	config.Wrap(kubeapply.NewTransport)
+	config.Wrap(workers.NewTransport)
+	config.Wrap(pages.NewTransport)
+	return config
 }
 
 // CRDName is the name of NginxOperator's CustomResourceDefinition.

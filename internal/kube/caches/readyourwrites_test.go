@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes/scheme"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -156,7 +157,11 @@ func TestLateInformerOfLargeObjects(t *testing.T) {
 	}
 	server := pagestest.Start(t, objects)
 	r := readsOf(t)
-	r.live = server.Client(t)
+	live, err := client.New(server.Config(), client.Options{Scheme: scheme.Scheme, Mapper: pagestest.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.live = live
 	r.indexes[indexKey(&corev1.ConfigMap{}, "application")] = r.indexes[indexKey(&corev1.Pod{}, "application")]
 	r.cached = func() ctrlcache.Options {
 		left := 3

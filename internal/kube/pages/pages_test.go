@@ -16,6 +16,16 @@ import (
 	"example.com/nginx-operator/internal/kube/pages/pagestest"
 )
 
+// liveOf returns a client of a server.
+func liveOf(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	live, err := client.New(config, client.Options{Scheme: scheme.Scheme, Mapper: pagestest.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
 // read reads the names of all ConfigMaps.
 func read(t *testing.T, live client.Reader, list client.ObjectList, names func() []string) []string {
 	t.Helper()
@@ -50,14 +60,14 @@ func readMetadata(t *testing.T, live client.Reader, want []metav1.ObjectMeta) {
 func TestPages(t *testing.T) {
 	for has, requests := range map[int]int{0: 1, 1: 1, pages.Most: 1, pages.Most + 1: 2, 3 * pages.Most: 3} {
 		server := pagestest.Start(t, pagestest.Objects(has, 10))
-		readMetadata(t, server.Client(t), server.Objects)
+		readMetadata(t, liveOf(t, server.Config()), server.Objects)
 		if limits := server.Limits(); len(limits) != requests {
 			t.Errorf("%d objects are read in pages of up to %v, want %d", has, limits, requests)
 		}
 	}
 	failed, calls := errors.New("failed"), 0
 	server := pagestest.Start(t, pagestest.Objects(3*pages.Most, 10))
-	err := pages.Of(server.Client(t))(t.Context(), &corev1.ConfigMapList{}, func() error {
+	err := pages.Of(liveOf(t, server.Config()))(t.Context(), &corev1.ConfigMapList{}, func() error {
 		calls++
 		return failed
 	}, client.InNamespace("shop"))
@@ -82,7 +92,7 @@ func TestLargePages(t *testing.T) {
 		"as large as admitted":    {pagestest.Objects(14, 3<<19), 5},
 	} {
 		server := pagestest.Start(t, tt.objects)
-		readMetadata(t, server.Client(t), tt.objects)
+		readMetadata(t, liveOf(t, server.Config()), tt.objects)
 		if largest := server.Largest(); largest > pagestest.MaxRead {
 			t.Errorf("%s: the client reads %d bytes of a response", name, largest)
 		}
@@ -101,7 +111,7 @@ func TestPagesDoNotMix(t *testing.T) {
 	}
 	server := pagestest.Start(t, objects)
 	list := &corev1.ConfigMapList{}
-	got := read(t, server.Client(t), list, func() (names []string) {
+	got := read(t, liveOf(t, server.Config()), list, func() (names []string) {
 		for _, item := range list.Items {
 			names = append(names, fmt.Sprint(item.Name, len(item.Labels), len(item.OwnerReferences)))
 		}
@@ -117,11 +127,7 @@ func TestPagesDoNotMix(t *testing.T) {
 // TestUnmeasuredPages: without the transport, the pages after the first one are small.
 func TestUnmeasuredPages(t *testing.T) {
 	server := pagestest.Start(t, pagestest.Objects(pages.Most+20, 10))
-	live, err := client.New(&rest.Config{Host: server.Config().Host}, client.Options{Scheme: scheme.Scheme, Mapper: pagestest.Mapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	readMetadata(t, live, server.Objects)
+	readMetadata(t, liveOf(t, &rest.Config{Host: server.Config().Host}), server.Objects)
 	if got, want := server.Limits(), []int{pages.Most, 10, 10}; !slices.Equal(got, want) {
 		t.Errorf("pages of up to %v objects, want %v", got, want)
 	}

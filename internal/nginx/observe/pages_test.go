@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/pages/pagestest"
@@ -30,7 +32,7 @@ func TestManyRevisions(t *testing.T) {
 		own.Annotations[naming.AnnotationIntent] = own.Annotations["content"]
 		t.Run(name+": newer history", func(t *testing.T) {
 			server := pagestest.Start(t, tt.objects)
-			err := (&Observer{live: server.Client(t)}).VerifyHistoryFresh(t.Context(), app, nil)
+			err := (&Observer{live: liveOf(t, server)}).VerifyHistoryFresh(t.Context(), app, nil)
 			if !errors.Is(err, owned.ErrStaleCache) {
 				t.Errorf("the newer history is not found: %v", err)
 			}
@@ -38,7 +40,7 @@ func TestManyRevisions(t *testing.T) {
 		})
 		t.Run(name+": lost labels", func(t *testing.T) {
 			server, state := pagestest.Start(t, tt.objects), &State{}
-			if err := (&Observer{live: server.Client(t)}).unlabelledHistory(t.Context(), app, state); err != nil {
+			if err := (&Observer{live: liveOf(t, server)}).unlabelledHistory(t.Context(), app, state); err != nil {
 				t.Fatal(err)
 			}
 			bounded(t, server, tt.requests)
@@ -54,6 +56,16 @@ func TestManyRevisions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// liveOf returns a client of a server.
+func liveOf(t *testing.T, server *pagestest.Server) client.Client {
+	t.Helper()
+	live, err := client.New(server.Config(), client.Options{Scheme: scheme.Scheme, Mapper: pagestest.Mapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return live
 }
 
 // bounded checks the requests to a server.

@@ -18,9 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/kube/pages"
 )
@@ -81,23 +79,13 @@ func (s *Server) Config() *rest.Config {
 	return config
 }
 
-// Mapper returns the kinds that are served.
+// Mapper returns the kinds that are served. A client needs it, because the server has no discovery.
 func Mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), appsv1.SchemeGroupVersion.WithKind("ControllerRevision")} {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
 	return mapper
-}
-
-// Client returns a client that bounds its pages.
-func (s *Server) Client(t *testing.T) client.Client {
-	t.Helper()
-	c, err := client.New(s.Config(), client.Options{Scheme: scheme.Scheme, Mapper: Mapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // Limits returns the numbers of objects that were requested, one for each request.
