@@ -37,8 +37,8 @@ const (
 // headName is the name of the first file in an answer.
 const headName = "backup.json"
 
-// limit bounds the files that are accepted, in bytes. Each counts fileCost bytes in addition. No
-// archive holds more documents, and its info is smaller than one document.
+// limit bounds the files that are accepted, with their names, in bytes. Each counts fileCost bytes in addition. No archive holds
+// more documents, and its info is smaller than one document.
 var limit = archive.DefaultLimits().Documents + archive.DefaultLimits().Document
 
 const fileCost = 1 << 10
@@ -106,7 +106,8 @@ func put(out *tar.Writer, f archive.File) error {
 const timeout = 30 * time.Second
 
 // FetchFromPod requests the declarations from the pod at an IP address. The pod is not trusted: its answer
-// is bounded, and the paths in it are never used as file names. admit is called with the bytes of each file before it is read.
+// is bounded, and the paths in it are never used as file names. admit is called with the bytes of each file, its name included,
+// before it is read.
 func FetchFromPod(
 	ctx context.Context, client *http.Client, ip, token string, admit func(context.Context, int64) error,
 ) (BackupInfo, []archive.File, error) {
@@ -141,9 +142,10 @@ func parseTar(body io.Reader, admit func(int64) error) (BackupInfo, []archive.Fi
 	var head BackupInfo
 	var files []archive.File
 	// Each file adds a few header blocks.
-	in := tar.NewReader(io.LimitReader(body, 2*limit))
+	steps := &stepReader{r: io.LimitReader(body, 2*limit)}
+	in := tar.NewReader(steps)
 	for left := limit; ; {
-		header, err := in.Next()
+		header, err := steps.next(in)
 		switch {
 		case errors.Is(err, io.EOF) && head.Format != 0:
 			return head, files, nil
@@ -151,16 +153,19 @@ func parseTar(body io.Reader, admit func(int64) error) (BackupInfo, []archive.Fi
 			return head, nil, fmt.Errorf("the answer has no %s", headName)
 		case err != nil:
 			return head, nil, err
-		case header.Size > left-fileCost:
+		}
+		cost := int64(len(header.Name)) + fileCost
+		if header.Size > left-cost {
 			return head, nil, fmt.Errorf("the answer has more than %d MiB", limit>>20)
 		}
-		left -= header.Size + fileCost
-		data, err := readFile(in, header.Size, admit)
+		left -= header.Size + cost
+		data, err := steps.readFile(in, header.Size, cost, admit)
 		if err != nil {
 			return head, nil, err
 		}
 		if header.Name != headName {
-			files = append(files, archive.File{Path: header.Name, Data: data})
+			// The name may be a part of all headers of the file.
+			files = append(files, archive.File{Path: strings.Clone(header.Name), Data: data})
 			continue
 		}
 		if err := archive.CheckInfo(data); err != nil {
@@ -172,9 +177,68 @@ func parseTar(body io.Reader, admit func(int64) error) (BackupInfo, []archive.Fi
 	}
 }
 
-func readFile(in io.Reader, size int64, admit func(int64) error) ([]byte, error) {
-	if err := admit(size + fileCost); err != nil {
+// headerLimit bounds the headers of a file in an answer, in bytes. Package tar keeps all of them in memory: names, owners and
+// any other records. nameLimit bounds the name, which the operator keeps.
+const (
+	headerLimit = 16 << 10
+	nameLimit   = 4 << 10
+)
+
+// stepReader reads an answer. It allows only the bytes of the current step, a header or a file, so that package tar reads no
+// headers of megabytes.
+type stepReader struct {
+	r       io.Reader
+	allowed int64
+	// padding is the number of bytes between the last file and the next header.
+	padding int64
+}
+
+// Read implements io.Reader.
+func (s *stepReader) Read(p []byte) (int, error) {
+	if s.allowed == 0 && len(p) > 0 {
+		return 0, fmt.Errorf("a file of the answer has headers of more than %d bytes", headerLimit)
+	}
+	n, err := s.r.Read(p[:min(int64(len(p)), s.allowed)])
+	s.allowed -= int64(n)
+	return n, err
+}
+
+// next returns the header of the next file. It refuses what Handler never sends.
+func (s *stepReader) next(in *tar.Reader) (*tar.Header, error) {
+	s.allowed = s.padding + headerLimit
+	header, err := in.Next()
+	switch {
+	case err != nil:
+		return nil, err
+	case len(header.Name) > nameLimit:
+		return nil, fmt.Errorf("a file of the answer has a name of %d bytes: at most %d are allowed", len(header.Name), nameLimit)
+	case header.Name != headName && !IsManifest(header.Name):
+		return nil, fmt.Errorf("the answer has the file %.200q, which is no declaration", header.Name)
+	case header.Typeflag != tar.TypeReg || !plain(header):
+		return nil, fmt.Errorf("%.200q in the answer is not a regular file", header.Name)
+	}
+	return header, nil
+}
+
+// plain reports whether the headers of a file have no records but its name and size. A sparse file would be longer than its bytes
+// in the answer.
+func plain(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if key != "path" && key != "size" {
+			return false
+		}
+	}
+	return true
+}
+
+// readFile reads a file. cost counts in addition to its size.
+func (s *stepReader) readFile(in io.Reader, size, cost int64, admit func(int64) error) ([]byte, error) {
+	if err := admit(size + cost); err != nil {
 		return nil, err
 	}
+	s.allowed, s.padding = size, -size&(blockSize-1)
 	return io.ReadAll(in)
 }
+
+// blockSize is the size in bytes of a block of a tar.
+const blockSize = 512

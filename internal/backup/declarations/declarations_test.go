@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,48 @@ func tarOf(t *testing.T, files ...archive.File) []byte {
 	return text.Bytes()
 }
 
+// withHeader returns an answer with a file that Handler never sends.
+func withHeader(t *testing.T, header *tar.Header) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	if err := tar.NewWriter(&text).WriteHeader(header); err != nil {
+		t.Fatal(err)
+	}
+	return append(tarOf(t, archive.File{Path: headName, Data: []byte(`{"format": 1}`)})[:1024], text.Bytes()...)
+}
+
+// TestNamesAreCounted: the memory of all names is counted before they are kept, and is no larger than what was counted.
+func TestNamesAreCounted(t *testing.T) {
+	const files, length = 100, 4000
+	text := []archive.File{{Path: headName, Data: []byte(`{"format": 1}`)}}
+	for i := range files {
+		text = append(text, archive.File{Path: fmt.Sprintf("%s%0*d", archive.ConfigMapsFolder, length, i)})
+	}
+	answer, counted := tarOf(t, text...), int64(0)
+	before := heap()
+	_, found, err := parseTar(bytes.NewReader(answer), func(bytes int64) error { counted += bytes; return nil })
+	after := heap()
+	if err != nil || len(found) != files {
+		t.Fatalf("%d files are taken: %v", len(found), err)
+	}
+	if counted < files*length {
+		t.Errorf("%d bytes are counted for %d names of %d bytes", counted, files, length)
+	}
+	if kept := after - before; kept > counted {
+		t.Errorf("%d bytes are kept, and %d are counted", kept, counted)
+	}
+	runtime.KeepAlive(found)
+	runtime.KeepAlive(answer)
+}
+
+// heap returns the number of bytes in use.
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
 // TestHostileAnswers: an invalid answer of the pod is an error, and takes little memory.
 func TestHostileAnswers(t *testing.T) {
 	body := func(text []byte) http.HandlerFunc {
@@ -160,6 +203,16 @@ func TestHostileAnswers(t *testing.T) {
 		{"a file that is too large", body(append(tarOf(t, good)[:1024], large(limit+1)...)), "more than 36 MiB"},
 		{"a file of exabytes", body(append(tarOf(t, good)[:1024], large(1<<60)...)), "more than 36 MiB"},
 		{"files that are too many", endless(tarOf(t, good)[:1024], emptyFile), "more than 36 MiB"},
+		{"a name of a megabyte", body(tarOf(t, good, archive.File{Path: archive.ConfigMapsFolder + strings.Repeat("a", 1<<20-100)})), "headers of more than 16384 bytes"},
+		{"a name of kilobytes", body(tarOf(t, good, archive.File{Path: archive.ConfigMapsFolder + strings.Repeat("a", 5<<10)})), "a name of 5131 bytes"},
+		{"a file that is no declaration", body(tarOf(t, good, archive.File{Path: "files/a"})), `"files/a"`},
+		{"records of a megabyte", body(withHeader(t, &tar.Header{Name: "configmaps/a.yaml", PAXRecords: map[string]string{"SCHILY.xattr.user.a": strings.Repeat("a", 1<<20-100)}})), "headers of more than 16384 bytes"},
+		{"an owner of a megabyte", body(withHeader(t, &tar.Header{Name: "configmaps/a.yaml", Uname: strings.Repeat("a", 1<<20-100)})), "headers of more than 16384 bytes"},
+		{"a link target of a megabyte", body(withHeader(t, &tar.Header{Name: "configmaps/a.yaml", Linkname: strings.Repeat("a", 1<<20-100), Typeflag: tar.TypeSymlink})), "headers of more than 16384 bytes"},
+		{"a file with a record", body(withHeader(t, &tar.Header{Name: "configmaps/a.yaml", PAXRecords: map[string]string{"SCHILY.xattr.user.a": "a"}})), "not a regular file"},
+		{"a link", body(withHeader(t, &tar.Header{Name: "configmaps/a.yaml", Linkname: "b", Typeflag: tar.TypeSymlink})), "not a regular file"},
+		{"a folder", body(withHeader(t, &tar.Header{Name: "configmaps/", Typeflag: tar.TypeDir})), "not a regular file"},
+		{"a global header", body(withHeader(t, &tar.Header{Name: "configmaps/a", Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"path": "a"}})), "the answer has the file"},
 		{"zeros for ever", endless(nil, func(int) []byte { return zeros }), "no backup.json"},
 		{"connection lost", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write(tarOf(t, good)[:1024])

@@ -33,7 +33,7 @@ func FuzzRead(f *testing.F) {
 		}
 		size := int64(0)
 		for _, file := range files {
-			size += int64(len(file.Data)) + fileCost
+			size += int64(len(file.Path)+len(file.Data)) + fileCost
 		}
 		if got.Format == 0 || size > limit {
 			t.Errorf("%d files of %d bytes are taken, of format %d", len(files), size, got.Format)
