@@ -21,6 +21,8 @@ type Limits struct {
 	Values int
 	// String is the maximum length of a string, a name or a number as it is written, in bytes.
 	String int
+	// Name is the maximum length of the name of a field as it is written, in bytes. 0 means as long as any string.
+	Name int
 }
 
 // LimitError reports a text that exceeds a limit.
@@ -99,7 +101,9 @@ type scanner struct {
 	// bytes, values and length (of the current string or number) were seen so far.
 	bytes, values, length int
 	// embedded is how often something in a string may begin a value, if the string contains JSON.
-	embedded        int
+	embedded int
+	// last is the length of the last string, which is a name if a colon follows.
+	last            int
 	quoted, escaped bool
 }
 
@@ -135,7 +139,7 @@ func (s *scanner) inString(c byte) {
 	case c == '\\':
 		s.escaped = true
 	case c == '"':
-		s.quoted, s.length = false, 0
+		s.quoted, s.last, s.length = false, s.length-1, 0
 	}
 }
 
@@ -156,7 +160,12 @@ func (s *scanner) outside(c byte) error {
 	case ',':
 		s.length = 0
 		return s.value()
-	case ' ', '\t', '\r', '\n', ':':
+	case ':':
+		s.length = 0
+		if s.limits.Name > 0 && s.last > s.limits.Name {
+			return &LimitError{"bytes in one name", s.limits.Name}
+		}
+	case ' ', '\t', '\r', '\n':
 		s.length = 0
 	default:
 		s.length++

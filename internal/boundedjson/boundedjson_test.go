@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var limits = Limits{Bytes: 1000, Depth: 3, Items: 4, Values: 10, String: 20}
+var limits = Limits{Bytes: 1000, Depth: 3, Items: 4, Values: 10, String: 20, Name: 8}
 
 func TestLimits(t *testing.T) {
 	long := strings.Repeat("x", 19)
@@ -33,6 +33,8 @@ func TestLimits(t *testing.T) {
 		"as long string":      {`["` + long + `"]`, ""},
 		"string":              {`["` + long + `xx"]`, "string"},
 		"name":                {`{"` + long + `xx":1}`, "string"},
+		"as long name":        {`{"` + long[:8] + `" : "` + long + `"}`, ""},
+		"long name":           {`{"` + long[:9] + `" : 1}`, "name"},
 		"unclosed string":     {`["` + long + "xx", "string"},
 		"number":              {`[1` + strings.Repeat("0", 30) + `]`, "string"},
 		"literal":             {strings.Repeat("t", 30), "string"},

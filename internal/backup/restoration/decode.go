@@ -14,6 +14,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/config/crd"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/kube/quantities"
 )
 
@@ -49,6 +50,15 @@ func withoutReferences(node *yamlv3.Node) error {
 // write have thousands. One megabyte of empty containers would take a gigabyte of memory.
 const valuesLimit = 100_000
 
+// documentLimits bounds a document before it is decoded. Decoders report where an error is, so deep documents and long names
+// would multiply. An application has 12 levels; the API server allows names of at most 317 bytes.
+var documentLimits = boundedjson.Limits{
+	Bytes: documentsLength, Depth: 32, Items: valuesLimit, Values: valuesLimit, String: documentsLength, Name: 4 << 10,
+}
+
+// documentsLength bounds all documents together: a text can be six times as long in JSON.
+var documentsLength = int(archive.DefaultLimits().Documents)
+
 // read decodes a document strictly: an unknown field is an error, so that nothing that a later
 // version declares is lost silently.
 func read(text []byte, into any, kind, apiVersion string) error {
@@ -78,8 +88,11 @@ func readable(text []byte) error {
 	return quantitySchema.CheckObject(text)
 }
 
-// within returns an error if a document has more values than the limit, or is not JSON.
+// within returns an error if a document exceeds documentLimits, has more names and values than the limit, or is not JSON.
 func within(text []byte, limit int) error {
+	if err := documentLimits.Check(text); err != nil {
+		return err
+	}
 	if found, err := values(text, limit); err != nil || found < limit {
 		return err
 	}

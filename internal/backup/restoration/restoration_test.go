@@ -2,6 +2,7 @@ package restoration
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -105,13 +106,58 @@ func parse(info archive.Info, files []archive.File) (Backup, error) {
 }
 
 // TestParseIsBounded: a document of many empty containers is refused, since it takes hundreds of
-// times its size in memory.
+// times its size in memory. So is one whose errors would have long paths.
 func TestParseIsBounded(t *testing.T) {
-	text := `{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","spec":{"podTemplate":{"containers":[` +
-		strings.Repeat("{},", 500_000) + `{}]}}}`
-	_, err := Parse(info(), []archive.File{{Path: archive.ApplicationPath, Data: []byte(text)}}, "shop")
-	if err == nil || !strings.Contains(err.Error(), "more than 100000 names and values") {
-		t.Errorf("it says %v", err)
+	const began = `{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","spec":{`
+	const levels = 9990
+	for name, tt := range map[string]struct{ spec, want string }{
+		"values": {`"podTemplate":{"containers":[` + strings.Repeat("{},", 500_000) + `{}]}`, "more than 100000 values"},
+		"names":  {`"labels":{` + strings.Repeat(`"a":1,`, 60_000) + `"a":1}`, "more than 100000 names and values"},
+		// Quantities are searched in all levels, and each has a path.
+		"levels below a long name": {
+			`"` + strings.Repeat("a", 240<<10) + `":` + strings.Repeat("[", levels) + strings.Repeat("]", levels), "more than 4096 bytes in one name",
+		},
+		"levels": {`"a":` + strings.Repeat("[", levels) + strings.Repeat("]", levels), "more than 32 nested lists and objects"},
+		// The path of each unknown field contains the name above it.
+		"unknown fields below a long name": {
+			`"config":{"files":{"` + strings.Repeat("a", 240<<10) + `":{` + strings.Repeat(`"a":1,`, 100) + `"a":1}}}`, "more than 4096 bytes in one name",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse(info(), []archive.File{{Path: archive.ApplicationPath, Data: []byte(began + tt.spec + "}}")}}, "shop")
+			if err == nil || len(err.Error()) > 1<<10 || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("it says %.1000v", err)
+			}
+		})
+	}
+}
+
+// TestDepthOfApplications: no field of an application or a ConfigMap is as deep as a document may be.
+func TestDepthOfApplications(t *testing.T) {
+	if n := depth(reflect.TypeFor[v1alpha2.NginxOperator](), nil); n > documentLimits.Depth {
+		t.Errorf("an application has %d levels, and a document may have %d", n, documentLimits.Depth)
+	}
+}
+
+// depth returns the number of nested lists and objects in the JSON of a type. Those in above contain it.
+func depth(of reflect.Type, above []reflect.Type) int {
+	if slices.Contains(above, of) {
+		return 0
+	}
+	switch deepest := 0; of.Kind() {
+	case reflect.Pointer:
+		return depth(of.Elem(), above)
+	case reflect.Slice, reflect.Map:
+		return 1 + depth(of.Elem(), above)
+	case reflect.Struct:
+		for field := range of.Fields() {
+			if n := depth(field.Type, append(slices.Clone(above), of)); field.IsExported() {
+				deepest = max(deepest, n)
+			}
+		}
+		return 1 + deepest
+	default:
+		return 0
 	}
 }
 
