@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/nginx-operator/internal/backup/internal/must"
+	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/store"
 	"example.com/nginx-operator/test/golden"
@@ -24,6 +26,10 @@ func TestMessages(t *testing.T) {
 			t.Fatal("the job has not failed")
 		}
 		failure := Failed(err).Failure
+		text, invalid := json.Marshal(Failed(err))
+		if read, refused := job.ParseResult(job.Create, string(text)); invalid != nil || refused != nil || read.Failure.Reason != failure.Reason {
+			t.Errorf("the operator reads the reason %s as %+v (%v, %v)", failure.Reason, read.Failure, invalid, refused)
+		}
 		messages.Add(fmt.Sprintf("condition Completed=False (%s) of an %s", failure.Reason, kind), strings.ReplaceAll(failure.Message, hidden, shown))
 	}
 	for _, answer := range []struct {

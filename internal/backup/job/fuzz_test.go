@@ -3,11 +3,14 @@ package job
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
 // tasks are all tasks.
@@ -39,6 +42,8 @@ func FuzzParseResult(f *testing.F) {
 		}
 		if r.Failure == nil {
 			complete(t, task, r)
+		} else if reason := r.Failure.Reason; reason != v1alpha1.ReasonJobFailed && !slices.Contains(reportedReasons, reason) {
+			t.Errorf("the reason is %q", reason)
 		}
 		if r.Write(path) != nil {
 			return // It does not fit, so no pod can have written it.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -333,6 +334,24 @@ func TestResult(t *testing.T) {
 			if _, err := ParseResult(task, message); err == nil {
 				t.Errorf("%q is taken for a result of the task %s", message, task)
 			}
+		}
+	}
+}
+
+// TestInventedReasons: a user's pod cannot choose a reason, which labels a metric of the operator.
+func TestInventedReasons(t *testing.T) {
+	for reason, want := range map[string]string{
+		v1alpha1.ReasonStoreDenied: v1alpha1.ReasonStoreDenied, v1alpha1.ReasonCompleted: v1alpha1.ReasonJobFailed,
+		v1alpha1.ReasonInProgress: v1alpha1.ReasonJobFailed, "": v1alpha1.ReasonJobFailed, "Invented17": v1alpha1.ReasonJobFailed,
+		"no reason\n": v1alpha1.ReasonJobFailed, strings.Repeat("a", 4000): v1alpha1.ReasonJobFailed,
+	} {
+		text, err := json.Marshal(Result{Failure: &Failure{Reason: reason, Message: "why"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseResult(Create, string(text))
+		if err != nil || got.Failure == nil || *got.Failure != (Failure{Reason: want, Message: "why"}) {
+			t.Errorf("%.20q: %+v (%v), want the reason %s", reason, got.Failure, err, want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/restoration"
@@ -103,7 +104,7 @@ func clip(text string, limit int) string {
 
 // ParseResult parses the termination message of a task. It is empty if the container was killed, and
 // an error of the runtime if the container could not start. A result without a failure contains what
-// its task has to report.
+// its task has to report. The reason of a failure is JobFailed unless nginx-backup reports it.
 func ParseResult(task Task, message string) (Result, error) {
 	var r Result
 	if len(message) > resultLimit {
@@ -115,7 +116,18 @@ func ParseResult(task Task, message string) (Result, error) {
 	if r.Failure == nil && (r.CompletedAt == nil || !r.completes(task)) {
 		return r, fmt.Errorf("the pod's termination message is not a complete result: %.200q", message)
 	}
+	if f := r.Failure; f != nil && !slices.Contains(reportedReasons, f.Reason) {
+		f.Reason = v1alpha1.ReasonJobFailed
+	}
 	return r, nil
+}
+
+// reportedReasons are the reasons that nginx-backup reports. A user can report others in its place, but each would be another
+// series of the operator's metrics, and the API server refuses conditions with some of them.
+var reportedReasons = []string{
+	v1alpha1.ReasonSourceFailed, v1alpha1.ReasonStoreUnavailable, v1alpha1.ReasonStoreDenied, v1alpha1.ReasonStoreNotFound,
+	v1alpha1.ReasonStoreFull, v1alpha1.ReasonStoreFailed, v1alpha1.ReasonDamaged, v1alpha1.ReasonPathInvalid,
+	v1alpha1.ReasonBackupNotFound, v1alpha1.ReasonNotUsable, v1alpha1.ReasonConflict,
 }
 
 // completes reports whether the result contains what a task reports when it succeeds.
