@@ -53,7 +53,7 @@ type Waiter struct {
 }
 
 // NewQueue returns a queue that runs at most limit jobs at a time. reader is the cache with all of
-// them and with their owners.
+// them and with their owners. Its reads of a namespace wait for what was written there.
 func NewQueue(reader client.Reader, limit int, clock clock.PassiveClock) *Queue {
 	return &Queue{reader: reader, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, lowPriority: map[Waiter]bool{}, starting: map[string]int{}}
 }
@@ -86,7 +86,9 @@ func (q *Queue) startWithPriority(ctx context.Context, object Waiter, low bool, 
 	if !q.reserve(ctx, object, low) {
 		return false, nil
 	}
-	err = create()
+	if err = create(); err == nil {
+		q.waitForCache(ctx, object.Namespace)
+	}
 	q.mu.Lock()
 	if q.starting[object.Namespace]--; q.starting[object.Namespace] == 0 {
 		delete(q.starting, object.Namespace)
@@ -97,6 +99,15 @@ func (q *Queue) startWithPriority(ctx context.Context, object Waiter, low bool, 
 		q.WakeNext(ctx)
 	}
 	return true, err
+}
+
+// waitForCache waits until the cache shows the jobs that were created in a namespace, or has had time to. Until then,
+// q.starting counts them. Only an object of the namespace waits: its users can remove the label by which the cache selects
+// jobs, and it then never shows them.
+func (q *Queue) waitForCache(ctx context.Context, namespace string) {
+	if err := q.reader.List(ctx, &batchv1.JobList{}, client.InNamespace(namespace), client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "cannot list the jobs")
+	}
 }
 
 // EnqueueIfFull reports whether there is no room for another job. If there is none, the object waits.
@@ -140,10 +151,10 @@ func (q *Queue) free(active map[string]int) int {
 }
 
 // active counts the jobs of each namespace that run or are being created. Jobs whose pods cannot start do not count: they
-// must not block all others.
+// must not block all others. It reads what the cache has: it holds the lock, for which all namespaces wait.
 func (q *Queue) active(ctx context.Context) (map[string]int, error) {
 	list := &batchv1.JobList{}
-	if err := q.reader.List(ctx, list, client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := q.reader.List(ctx, list, client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
 		return nil, err
 	}
 	active, now := maps.Clone(q.starting), q.clock.Now()
@@ -179,7 +190,7 @@ func (q *Queue) isOurs(ctx context.Context, j *batchv1.Job) (bool, error) {
 	default:
 		return false, nil
 	}
-	err := q.reader.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: reference.Name}, owner)
+	err := q.reader.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: reference.Name}, owner, client.DisableReadYourWritesConsistency)
 	return err == nil && owner.GetUID() == reference.UID, client.IgnoreNotFound(err)
 }
 

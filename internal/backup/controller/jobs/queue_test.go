@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -121,6 +122,73 @@ func TestQueueFull(t *testing.T) {
 	}
 	if q.EnqueueIfFull(t.Context(), waiting) {
 		t.Error("there is no room, and no job")
+	}
+}
+
+// lateCache is a client whose cache shows the jobs of a namespace late, or never.
+type lateCache struct {
+	client.Client
+	late string
+	// shown are closed when the cache shows the jobs, and asked when a read of them waits.
+	shown, asked chan struct{}
+}
+
+// List is like that of caches.ReadYourWrites.
+func (c *lateCache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	jobs, ok := list.(*batchv1.JobList)
+	if !ok {
+		return c.Client.List(ctx, list, options...)
+	}
+	wanted := (&client.ListOptions{}).ApplyOptions(options)
+	if !wanted.DisableReadYourWritesConsistency && (wanted.Namespace == "" || wanted.Namespace == c.late) {
+		close(c.asked)
+		<-c.shown
+	}
+	err := c.Client.List(ctx, jobs, options...)
+	select {
+	case <-c.shown:
+	default:
+		jobs.Items = slices.DeleteFunc(jobs.Items, func(j batchv1.Job) bool { return j.Namespace == c.late })
+	}
+	return err
+}
+
+// TestLateCache: a job that the cache never shows delays no start of another namespace, and counts meanwhile.
+func TestLateCache(t *testing.T) {
+	now := time.Now()
+	c := &lateCache{Client: newClient(t), late: "busy", shown: make(chan struct{}), asked: make(chan struct{})}
+	q := NewQueue(c, 2, clocktesting.NewFakePassiveClock(now))
+	q.Source("NginxBackup")
+	start := func(namespace, name string) bool {
+		object := Waiter{"NginxBackup", types.NamespacedName{Namespace: namespace, Name: name}}
+		ok, err := q.StartOrEnqueue(t.Context(), object, func() error { return c.Create(t.Context(), jobOf(owner(namespace), name, now)) })
+		if err != nil {
+			t.Error(err)
+		}
+		return ok
+	}
+	slow := make(chan bool)
+	go func() { slow <- start("busy", "a") }()
+	<-c.asked
+	started := make(chan bool)
+	go func() { started <- start("shop", "a") }()
+	select {
+	case ok := <-started:
+		if !ok {
+			t.Error("there is room for 2 jobs, and no second one is started")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a start waits for the cache of another namespace")
+	}
+	if start("busier", "a") {
+		t.Error("a job that the cache does not show does not count")
+	}
+	close(c.shown)
+	if !<-slow {
+		t.Error("the first job was not started")
+	}
+	if start("busier", "a") {
+		t.Error("a job that the cache shows does not count")
 	}
 }
 
