@@ -57,6 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	err := r.Client.Get(ctx, req.NamespacedName, cache)
 	if apierrors.IsNotFound(err) || err == nil && cache.DeletionTimestamp != nil {
 		// Garbage collection removes what it owns.
+		r.Pipeline.ForgetStatus(req.NamespacedName)
 		for _, name := range applications(req.Name) {
 			r.Pipeline.Forget(types.NamespacedName{Namespace: req.Namespace, Name: name})
 		}
@@ -127,6 +128,9 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 	next, changed := status.Compute(in)
 	if !changed {
 		return pipeline.Requeue(after, failure)
+	}
+	if wait := r.Pipeline.StatusWait(client.ObjectKeyFromObject(in.Cache), shards.Declared+" "+edge.Declared); wait > 0 {
+		return pipeline.Requeue(rollout.Soonest(after, wait), failure)
 	}
 	if err := r.writeStatus(ctx, in.Cache, next); err != nil {
 		// The resource may have been deleted in the meantime.

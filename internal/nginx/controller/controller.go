@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/pipeline"
+	"example.com/nginx-operator/internal/nginx/rollout"
 	"example.com/nginx-operator/internal/nginx/status"
 )
 
@@ -49,6 +50,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	case result.Held:
 		return pipeline.Requeue(result.After, nil)
+	}
+	if result.Status.Changed {
+		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared); wait > 0 {
+			return pipeline.Requeue(rollout.Soonest(result.After, wait), result.Failure)
+		}
 	}
 	return pipeline.Requeue(result.After, errors.Join(result.Failure, r.writeStatus(ctx, nginx, result.Status)))
 }

@@ -9,6 +9,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -58,6 +59,7 @@ type Pipeline struct {
 	orders      orders
 	statusDelay statusDelay
 	rejections  rejections
+	statusPace  statusPace
 	// enqueue queues an application.
 	enqueue func(types.NamespacedName)
 }
@@ -67,6 +69,8 @@ type Result struct {
 	// Status is the new status. It is not to be written yet if Held is set.
 	Status status.Result
 	Held   bool
+	// Declared identifies what is declared: the generation of the owner, and the requested revision.
+	Declared string
 	// After is when the next pass has to be made without an event; 0 if never.
 	After time.Duration
 	// RolledOut reports whether what the spec requests has been rolled out: no rollout of it is to come, is under way, or
@@ -123,6 +127,13 @@ func (l *Pipeline) Run(ctx context.Context, app *application.Application) (*Resu
 	return l.result(p), nil
 }
 
+// StatusWait returns how long the write of a changed status of an object has to wait: pods can change their answers at any time.
+// If it is 0, the write counts. Make another pass after that time, since the status may change again. declared is
+// Result.Declared.
+func (l *Pipeline) StatusWait(object types.NamespacedName, declared string) time.Duration {
+	return l.statusPace.next(object, declared, l.Clock.Now())
+}
+
 // News returns the events of a status that was written, without those that have been published already.
 func (l *Pipeline) News(app types.NamespacedName, written status.Result) []status.Event {
 	return l.rejections.news(app, written)
@@ -134,8 +145,12 @@ func (l *Pipeline) Forget(key types.NamespacedName) {
 	l.backoff.forget(key)
 	l.statusDelay.forget(key)
 	l.rejections.forget(key)
+	l.statusPace.forget(key)
 	l.renewals.release(key)
 }
+
+// ForgetStatus drops what the process remembers of the writes of the status of an object that is no application.
+func (l *Pipeline) ForgetStatus(object types.NamespacedName) { l.statusPace.forget(object) }
 
 // observe reads the cluster. It returns nil if there is nothing to do yet.
 func (l *Pipeline) observe(ctx context.Context, app *application.Application) (*pass, error) {
@@ -217,7 +232,8 @@ func (l *Pipeline) result(p *pass) *Result {
 	if held {
 		again = rollout.Soonest(again, statusDelayed)
 	}
-	return &Result{Status: p.computeStatus(), Held: held, After: again, RolledOut: p.rolledOut(), State: p.state, Failure: p.failure}
+	declared := fmt.Sprint(p.app.Generation, p.selection.Requested.Hash, p.selection.Requested.Config.Revision)
+	return &Result{Status: p.computeStatus(), Held: held, Declared: declared, After: again, RolledOut: p.rolledOut(), State: p.state, Failure: p.failure}
 }
 
 func (p *pass) rolledOut() bool {
