@@ -34,8 +34,8 @@ func Of(live client.Reader) Lister {
 	}
 }
 
-// empty removes everything from a list but its kind. Otherwise, decoding a page as JSON overwrites the objects of the previous
-// page, and keeps the fields and labels that the new objects lack.
+// empty removes everything from a list but its kind, so that the previous page leaves memory before the next one is read, and no
+// decoder reuses its objects.
 func empty(list client.ObjectList) {
 	kind := list.GetObjectKind().GroupVersionKind()
 	reflect.ValueOf(list).Elem().SetZero()
