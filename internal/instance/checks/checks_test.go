@@ -2,6 +2,7 @@ package checks
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -60,7 +61,16 @@ func listening(t *testing.T, secure bool) int32 {
 	return portOf(t, parsed.Host)
 }
 
-func set(all ...instanceapi.Check) Set { return Of(instanceapi.Checks{Checks: all}) }
+// patience is the timeout of checks that are answered, in seconds: a busy machine may take long.
+const patience = 30
+
+// set returns a set of checks, with that timeout by default.
+func set(all ...instanceapi.Check) Set {
+	for i := range all {
+		all[i].TimeoutSeconds = cmp.Or(all[i].TimeoutSeconds, patience)
+	}
+	return Of(instanceapi.Checks{Checks: all})
+}
 
 func TestFailures(t *testing.T) {
 	plain, secure := listening(t, false), listening(t, true)
@@ -161,7 +171,7 @@ func TestReadiness(t *testing.T) {
 	port := listening(t, false)
 	declared := func(path string) Set {
 		return ForReadiness(instanceapi.Checks{Readiness: &instanceapi.Readiness{
-			Check: instanceapi.Check{Port: port, Path: path, TimeoutSeconds: 1}, PeriodSeconds: 1, FailureThreshold: 2,
+			Check: instanceapi.Check{Port: port, Path: path, TimeoutSeconds: patience}, PeriodSeconds: 1, FailureThreshold: 2,
 		}})
 	}
 	p := &Prober{}
@@ -205,7 +215,7 @@ func TestHeadersAreBounded(t *testing.T) {
 		w.Header().Set("X-Long", strings.Repeat("x", 2*mostHeader))
 	}))
 	t.Cleanup(server.Close)
-	check := instanceapi.Check{Port: portOf(t, server.Listener.Addr().String()), Path: "/", TimeoutSeconds: 30}
+	check := instanceapi.Check{Port: portOf(t, server.Listener.Addr().String()), Path: "/", TimeoutSeconds: patience}
 	if found := (client{}).failures(t.Context(), []request{{check, "spec.checks[0]"}}); len(found) != 1 || !strings.Contains(found[0].Message, "header") {
 		t.Errorf("problems: %v", found)
 	}
