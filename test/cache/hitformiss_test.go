@@ -48,11 +48,12 @@ func TestNeverStored(t *testing.T) {
 		"a cookie":    {"Set-Cookie", "id=1"},
 		"no lifetime": {"Cache-Control", "max-age=0"},
 	} {
-		path := with("/"+strings.ReplaceAll(name, " ", "-"), append(headers, "delay", "2s")...)
+		path := with("/"+strings.ReplaceAll(name, " ", "-"), headers...)
 		bodies := map[string]bool{}
 		for range 2 {
 			bodies[s.get(t, path).body] = true
 		}
+		s.origin.hold("/"+strings.ReplaceAll(name, " ", "-"), 0, 20)
 		if n := s.getAtOnce(t, 20, path, nil); n != 20 || len(bodies) != 2 {
 			t.Errorf("%s: the origin answered %d of 20 requests at once, and %d of 2 before", name, n, len(bodies))
 		}
@@ -66,6 +67,8 @@ func TestNeverStored(t *testing.T) {
 func TestNeverStoredAtOnce(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
+	// While the first ones are answered, the others wait.
+	s.origin.hold("/a", 10, 90)
 	begun := time.Now()
 	if n := s.getAtOnce(t, 100, with("/a", "Cache-Control", "no-store", "delay", "1s"), nil); n < 90 || time.Since(begun) >= lockTimeout {
 		t.Errorf("the origin answered %d of 100 requests at once, and all within %s", n, time.Since(begun))
@@ -172,11 +175,7 @@ func TestNeverStoredSlices(t *testing.T) {
 	for range 2 {
 		s.wantPart(t, path, nil, http.StatusOK, body, 0, bodySize)
 	}
-	s.origin.setFile("/a", file{etag: `"v1"`, body: body, before: func(byteRange string) {
-		if strings.HasPrefix(byteRange, "bytes=0-") {
-			time.Sleep(2 * time.Second)
-		}
-	}})
+	s.origin.hold("/a", 0, 20)
 	begun := time.Now()
 	if n := s.getAtOnce(t, 20, path, nil); n != 20 || time.Since(begun) >= lockTimeout {
 		t.Errorf("the origin answered %d of 20 requests at once, and all within %s", n, time.Since(begun))

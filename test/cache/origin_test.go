@@ -34,9 +34,20 @@ type origin struct {
 	status map[string]int
 	// inProgress is the number of requests that are being answered, by path, and peak the greatest that it has been.
 	inProgress, peak map[string]int
+	// gates hold answers, by path.
+	gates map[string]*gate
 	// files are answers by path, with all that the HTTP server of Go knows of ranges and conditions.
 	files map[string]file
 }
+
+// gate holds answers until so many requests are in progress. The first ones pass.
+type gate struct {
+	first, atOnce int
+	open          chan struct{}
+}
+
+// holdFor is how long a gate holds an answer at most, which is less than requests wait for each other.
+const holdFor = lockTimeout - 5*time.Second
 
 // file is an object of the origin.
 type file struct {
@@ -57,7 +68,7 @@ func listen(t *testing.T) net.Listener {
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	listener := listen(t)
-	o := &origin{address: listener.Addr().String(), status: map[string]int{}, inProgress: map[string]int{}, peak: map[string]int{}, files: map[string]file{}}
+	o := &origin{address: listener.Addr().String(), status: map[string]int{}, inProgress: map[string]int{}, peak: map[string]int{}, gates: map[string]*gate{}, files: map[string]file{}}
 	o.server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
 	go func() { _ = o.server.Serve(listener) }() // It returns when it is closed.
 	t.Cleanup(func() { _ = o.server.Close() })
@@ -93,7 +104,14 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	number, status := len(o.requests), cmp.Or(o.status[r.URL.Path], http.StatusOK)
 	o.statuses = append(o.statuses, status)
 	f, isFile := o.files[r.URL.Path]
+	held := o.held(r.URL.Path)
 	o.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-time.After(holdFor):
+		}
+	}
 	if isFile {
 		f.serve(w, r)
 		return
@@ -148,6 +166,30 @@ func (o *origin) begin(path string) (end func()) {
 		defer o.mu.Unlock()
 		o.inProgress[path]--
 	}
+}
+
+// hold holds the answers for a path, except for the first ones, until so many requests are in progress.
+func (o *origin) hold(path string, first, atOnce int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gates[path] = &gate{first: first, atOnce: atOnce, open: make(chan struct{})}
+}
+
+// held returns a channel that is closed once a request for a path may be answered; nil: now.
+func (o *origin) held(path string) <-chan struct{} {
+	g := o.gates[path]
+	if g == nil {
+		return nil
+	}
+	if g.first > 0 {
+		g.first--
+		return nil
+	}
+	if o.inProgress[path] >= g.atOnce {
+		close(g.open)
+		delete(o.gates, path)
+	}
+	return g.open
 }
 
 // takePeak returns the greatest number of requests for a path that were being answered at once, and forgets it.
