@@ -25,14 +25,14 @@ import (
 
 // TestConformance: all stores behave the same.
 func TestConformance(t *testing.T) {
-	stores := map[string]func(t *testing.T) (s *store.Store, folder string){
-		"s3": func(t *testing.T) (*store.Store, string) {
+	stores := map[string]func(t *testing.T, idle time.Duration) (s *store.Store, folder string){
+		"s3": func(t *testing.T, idle time.Duration) (*store.Store, string) {
 			name, folder := bucket(t)
-			return s3Store(t, s3.url, name), folder
+			return open(t, s3Location(s3.url, name), store.Options{IdleTimeout: idle}), folder
 		},
-		"pvc": func(t *testing.T) (*store.Store, string) {
+		"pvc": func(t *testing.T, idle time.Duration) (*store.Store, string) {
 			root := t.TempDir()
-			return open(t, "pvc://claim/a/folder", store.Options{PVCRoot: root}), root
+			return open(t, "pvc://claim/a/folder", store.Options{PVCRoot: root, IdleTimeout: idle}), root
 		},
 	}
 	cases := map[string]func(t *testing.T, s *store.Store, folder string){
@@ -47,7 +47,11 @@ func TestConformance(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(cases)) {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				s, folder := stores[kind](t)
+				mayStall := patience
+				if strings.HasPrefix(name, "slow ") {
+					mayStall = idle
+				}
+				s, folder := stores[kind](t, mayStall)
 				cases[name](t, s, folder)
 			})
 		}

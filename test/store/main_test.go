@@ -25,8 +25,8 @@ import (
 const (
 	accessKey = "AKIDTESTACCESS"
 	secretKey = "secret-key-of-the-tests"
-	// idle is how long a store may stall in these tests.
-	idle = 2 * time.Second
+	// idle is how long a store may stall in the tests of that, and patience in the others, which compete for the machine.
+	idle, patience = 2 * time.Second, 20 * time.Second
 )
 
 // s3 is the server that all tests share.
@@ -121,7 +121,11 @@ func bucket(t *testing.T) (name, folder string) {
 // s3Store returns a store in a folder of a bucket behind an endpoint.
 func s3Store(t *testing.T, endpoint, bucket string) *store.Store {
 	t.Helper()
-	return open(t, fmt.Sprintf("s3://%s/a/folder?endpoint=%s&use_path_style=true", bucket, url.QueryEscape(endpoint)), store.Options{})
+	return open(t, s3Location(endpoint, bucket), store.Options{})
+}
+
+func s3Location(endpoint, bucket string) string {
+	return fmt.Sprintf("s3://%s/a/folder?endpoint=%s&use_path_style=true", bucket, url.QueryEscape(endpoint))
 }
 
 func open(t *testing.T, text string, o store.Options) *store.Store {
@@ -130,9 +134,7 @@ func open(t *testing.T, text string, o store.Options) *store.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = idle
-	}
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, patience)
 	s, err := store.Open(t.Context(), l, o)
 	if err != nil {
 		t.Fatal(err)
