@@ -106,7 +106,7 @@ func (p *Pod) answered(number int64) {
 func (p *Pod) rollFirst(files map[string]string) string {
 	p.t.Helper()
 	revision := p.next(files)
-	p.orderWithHints(instanceapi.Requested{Test: revision, Load: revision}, nil, instanceapi.Hints{First: true})
+	p.sendOrder(instanceapi.Requested{Test: revision, Load: revision}, nil, instanceapi.Hints{First: true})
 	return revision
 }
 

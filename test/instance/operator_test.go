@@ -127,8 +127,8 @@ func refusalIn(response *http.Response) (instanceapi.Refusal, error) {
 	return refusal, nil
 }
 
-// orderWithHints sends an order with hints, and returns the status in the response.
-func (p *Pod) orderWithHints(requested instanceapi.Requested, contents instanceapi.Contents, hints instanceapi.Hints) instanceapi.Status {
+// sendOrder sends an order with hints, and returns the status in the response. It may come before the order is carried out.
+func (p *Pod) sendOrder(requested instanceapi.Requested, contents instanceapi.Contents, hints instanceapi.Hints) instanceapi.Status {
 	p.t.Helper()
 	order := nextOrder(p.receiver(), requested)
 	order.Hints = hints
@@ -141,12 +141,27 @@ func (p *Pod) orderWithHints(requested instanceapi.Requested, contents instancea
 	return status
 }
 
-// order orders a test and a load, and returns the status in the response.
+// orderWithHints sends an order with hints, and returns the status once it is carried out, also on a busy machine.
+func (p *Pod) orderWithHints(requested instanceapi.Requested, contents instanceapi.Contents, hints instanceapi.Hints) instanceapi.Status {
+	p.t.Helper()
+	if status := p.sendOrder(requested, contents, hints); carriedOut(status) {
+		return status
+	}
+	return p.until("the order is carried out", carriedOut)
+}
+
+// carriedOut reports whether an instance has done what it was ordered to, or will not.
+func carriedOut(s instanceapi.Status) bool {
+	if load := s.Requested.Load; load != "" {
+		r := found(s, load)
+		return s.Serving == load && !s.Comparing || r.Test == instanceapi.Failed || r.Load == instanceapi.Failed
+	}
+	test := s.Requested.Test
+	return test == "" || s.Serving == test || found(s, test).Test != ""
+}
+
+// order orders a test and a load, and returns the status once they are carried out.
 func (p *Pod) order(test, load string, contents instanceapi.Contents) instanceapi.Status {
 	p.t.Helper()
-	status, refusal, err := p.post(p.signed(test, load, contents))
-	if err != nil || refusal != "" {
-		p.t.Fatalf("the order to test %q and load %q was not accepted: %s (%v)", test, load, refusal, err)
-	}
-	return status
+	return p.orderWithHints(instanceapi.Requested{Test: test, Load: load}, contents, instanceapi.Hints{})
 }

@@ -508,7 +508,7 @@ func TestOrdersOfAnEarlierProcess(t *testing.T) {
 		later.Number += time.Hour.Milliseconds()
 		signed, err := instanceapi.Sign(p.operator.keys[0], later, encoded(t, contentsOf(site("two"))))
 		must(t, err)
-		p.until("its probation is over", func(s instanceapi.Status) bool { return !s.OnProbation })
+		p.until("its probation is over", func(s instanceapi.Status) bool { return s.Serving == two && !s.OnProbation })
 		p.crash()
 		p.start(image, http80)
 		if status := p.serves(one); status.Requested != (instanceapi.Requested{}) || status.Orders.Number != 0 {

@@ -28,22 +28,22 @@ func (p *Pod) mount(path string, files map[string]string) {
 	must(p.t, container.Publish(p.volume(path), files))
 }
 
-// next mounts a configuration, orders its test, and returns its revision.
+// next mounts a configuration, orders its test, which may hang, and returns its revision.
 func (p *Pod) next(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
 	revision := nginxconf.Revision(files)
 	// The instance may not have noticed the mounted files yet.
-	p.order(revision, "", instanceapi.Contents{revision: files})
+	p.sendOrder(instanceapi.Requested{Test: revision}, instanceapi.Contents{revision: files}, instanceapi.Hints{})
 	return revision
 }
 
-// roll mounts a configuration, orders its test and its load, and returns its revision.
+// roll mounts a configuration, orders its test and its load, which may hang, and returns its revision.
 func (p *Pod) roll(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
 	revision := nginxconf.Revision(files)
-	p.order(revision, revision, instanceapi.Contents{revision: files})
+	p.sendOrder(instanceapi.Requested{Test: revision, Load: revision}, instanceapi.Contents{revision: files}, instanceapi.Hints{})
 	return revision
 }
 
