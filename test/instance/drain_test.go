@@ -85,7 +85,7 @@ func (c *clients) checkBefore(t *testing.T, moment time.Time) {
 }
 
 func TestDrain(t *testing.T) {
-	const delay = 1500 * time.Millisecond
+	const delay = 4 * time.Second
 	eachNginx(t, func(t *testing.T, image string) {
 		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGINT} {
 			t.Run(signal.String(), func(t *testing.T) {
@@ -145,11 +145,12 @@ func TestDrainTimeout(t *testing.T) {
 	})
 }
 
+// TestDrainWithoutNginx: without nginx, nothing is drained.
 func TestDrainWithoutNginx(t *testing.T) {
-	p := newPod(t, map[string]string{"site.conf": "nonsense;"}).start("forky", http80)
+	p := newPod(t, map[string]string{"site.conf": "nonsense;"}).start("forky", http80, "--drain-delay=60s")
 	p.until("boot failed", func(s instanceapi.Status) bool { return len(s.Revisions) > 0 && failed(s.Revisions[0]) })
 	p.signal(syscall.SIGTERM)
-	if code := p.exit(2 * time.Second); code != 0 {
+	if code := p.exit(patience); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -90,7 +90,7 @@ func (p *Pod) keep(number int, stop <-chan struct{}) (requests, lost *atomic.Int
 // reconnect, so every nginx has to announce its end to each of them.
 func TestDrainEndsConnections(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
-		p := newPod(t, site("0")).start(image, http80, "--drain-delay=2s")
+		p := newPod(t, site("0")).start(image, http80, "--drain-delay=6s")
 		p.ready()
 		var lost, closed atomic.Int64
 		var wait sync.WaitGroup
@@ -129,7 +129,7 @@ func TestDrainEndsConnections(t *testing.T) {
 // requests.
 func TestIdleConnectionsAreNotLost(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
-		p := newPod(t, site("0")).start(image, http80, "--drain-delay=4s")
+		p := newPod(t, site("0")).start(image, http80, "--drain-delay=8s")
 		status := p.ready()
 		lossless := status.NginxVersion >= "1.27.4"
 		stop := make(chan struct{})
@@ -141,7 +141,7 @@ func TestIdleConnectionsAreNotLost(t *testing.T) {
 		start := time.Now()
 		p.until("draining", func(s instanceapi.Status) bool { return s.Draining })
 		// After the reload at half of the delay, and long before the end of it, also on a busy machine.
-		<-time.After(time.Until(start.Add(2800 * time.Millisecond)))
+		<-time.After(time.Until(start.Add(5600 * time.Millisecond)))
 		close(stop)
 		wait.Wait()
 		t.Logf("nginx %s: %d of %d requests lost", status.NginxVersion, lost.Load(), requests.Load())
