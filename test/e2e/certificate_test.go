@@ -22,6 +22,7 @@ func TestCertificateRotation(t *testing.T) {
 	waitCondition(t, s.NginxOperator, v1alpha2.ConditionCertificatesValid, metav1.ConditionTrue, v1alpha2.ReasonCertificatesLoaded)
 	first, second := s.issue(t), s.issue(t)
 	s.rotate(t, first)
+	s.waitSeen(t, first.Serial, serials)
 
 	for name, bad := range map[string]load.Pair{
 		"keys of another": {Certificate: second.Certificate, Key: first.Key},
@@ -39,6 +40,7 @@ func TestCertificateRotation(t *testing.T) {
 	s.rotate(t, second)
 	waitCondition(t, s.NginxOperator, v1alpha2.ConditionCertificatesValid, metav1.ConditionTrue, v1alpha2.ReasonCertificatesLoaded)
 	waitReady(t, s.NginxOperator)
+	s.waitSeen(t, second.Serial, serials)
 	report := s.stop(t)
 	if seen := load.Names(report.Serials); len(seen) != 3 {
 		t.Errorf("these certificates were seen: %v", seen)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -157,6 +158,7 @@ func TestTrafficConfiguration(t *testing.T) {
 	before := podStates(t, s.NginxOperator)
 	for range 15 {
 		waitLive(t, s.NginxOperator, s.submit(t))
+		s.waitSeen(t, s.revision(), func(r load.Report) []load.Sighting { return r.Revisions })
 	}
 	report := s.stop(t)
 	if seen := load.Names(report.Revisions); len(seen) != s.edits+1 {
@@ -172,7 +174,9 @@ func TestTrafficCertificates(t *testing.T) {
 	before := podStates(t, s.NginxOperator)
 	const rotations = 5
 	for range rotations {
-		s.rotate(t, s.issue(t))
+		pair := s.issue(t)
+		s.rotate(t, pair)
+		s.waitSeen(t, pair.Serial, serials)
 	}
 	report := s.stop(t)
 	if seen := load.Names(report.Serials); len(seen) != rotations+1 {
@@ -224,6 +228,24 @@ func TestTrafficOperator(t *testing.T) {
 	s.stop(t)
 	samePods(t, s.NginxOperator, before)
 }
+
+// waitSeen waits until the load has seen a revision or a certificate.
+func (s *shop) waitSeen(t *testing.T, name string, seen func(load.Report) []load.Sighting) {
+	t.Helper()
+	eventually(t, "the load has seen "+name, func() error {
+		report, err := s.load.Report(t.Context())
+		if err != nil {
+			return err
+		}
+		if names := load.Names(seen(report)); !slices.Contains(names, name) {
+			return fmt.Errorf("it has seen %v", names)
+		}
+		return nil
+	})
+}
+
+// serials returns the certificates that a load has seen.
+func serials(r load.Report) []load.Sighting { return r.Serials }
 
 // samePods fails the test if a pod was replaced or a container restarted.
 func samePods(t *testing.T, nginx *v1alpha2.NginxOperator, before map[string]int32) {
