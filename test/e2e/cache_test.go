@@ -119,35 +119,11 @@ func same(t *testing.T, when string, before, after map[string]string) {
 	}
 }
 
-// waitShards waits until the edges reach every shard: the nodes learn where the last pod of a Service is a moment after
-// the pod is ready. probes are objects that no edge has requested since it started.
-func waitShards(t *testing.T, cache *v1alpha1.NginxCache, probes map[string]string) {
-	t.Helper()
-	paths := slices.Sorted(maps.Keys(probes))
-	eventually(t, "the edges reach every shard", func() error {
-		for range 10 {
-			if len(paths) == 0 {
-				return errors.New("no probe is left")
-			}
-			path := paths[0]
-			paths = paths[1:]
-			body, err := fetchObject(t.Context(), cache, path)
-			if err != nil {
-				return err
-			}
-			if body != probes[path] {
-				return fmt.Errorf("%s is %q, and not %q, which is stored", path, body, probes[path])
-			}
-		}
-		return nil
-	})
-}
-
 // TestCache: a cache stores what it should, and keeps it when every pod is replaced, without failing a request.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	cache := newCache(t, 2)
-	before, probes := answers(t, cache, "/objects"), answers(t, cache, "/probes")
+	before := answers(t, cache, "/objects")
 	same(t, "requested again", before, answers(t, cache, "/objects"))
 	for path, stored := range map[string]bool{"/cart": false, "/objects/1": true} {
 		first, err := fetchObject(t.Context(), cache, path)
@@ -166,7 +142,7 @@ func TestCache(t *testing.T) {
 	wantShardsFirst(t, cache)
 	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	traffic.stop(t)
-	waitShards(t, cache, probes)
+	waitReached(t, cache)
 	// An edge keeps its objects in memory, so those that it has now came from the volumes of the shards.
 	same(t, "after every pod was replaced", before, answers(t, cache, "/objects"))
 	for _, tier := range []*v1alpha1.TierStatus{cache.Status.Edge, cache.Status.Shards} {
