@@ -244,7 +244,7 @@ func TestCanaryKeepsServing(t *testing.T) {
 }
 
 func shortCanary() *v1alpha2.Rollout {
-	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(60)), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(5))}}
+	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(120)), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(5))}}
 }
 
 // answering returns a configuration with a statement before the response.
