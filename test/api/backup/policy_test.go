@@ -33,10 +33,13 @@ func TestChange(t *testing.T) {
 	if first.Spec.Trigger != v1alpha1.TriggerChange || first.Status.Source.Generation != nginx.Generation || first.Status.Reason != "the first backup" {
 		t.Errorf("the first backup: %+v", first)
 	}
+	// A busy machine may take longer than a second between two edits.
+	b.setSettle(policy, 600)
 	for i := range 10 {
 		edit(b, nginx, func(nginx *v1alpha2.NginxOperator) { nginx.Spec.ForceRedeploy = new(fmt.Sprintf("edit %d", i)) })
 		time.Sleep(50 * time.Millisecond)
 	}
+	b.setSettle(policy, 1)
 	second := b.waitBackups(2)[1]
 	if second.Spec.Trigger != v1alpha1.TriggerChange || second.Status.Source.Generation != nginx.Generation {
 		t.Errorf("the backup of the burst: %+v", second)
@@ -53,6 +56,21 @@ func TestChange(t *testing.T) {
 	b.waitBackups(3)
 	b.verify()
 	upToDate(t, policy, 3)
+}
+
+// setSettle changes how long a policy gathers changes, and waits until the operator has seen that.
+func (b *bench) setSettle(policy *v1alpha1.NginxBackupPolicy, seconds int32) {
+	b.t.Helper()
+	edit(b, policy, func(policy *v1alpha1.NginxBackupPolicy) { settle(seconds)(&policy.Spec) })
+	b.eventually("the operator has seen the policy", func() error {
+		if err := kube.Get(b.t.Context(), client.ObjectKeyFromObject(policy), policy); err != nil {
+			return err
+		}
+		if n := policy.Status.ObservedGeneration; n != policy.Generation {
+			return fmt.Errorf("it has seen generation %d of %d", n, policy.Generation)
+		}
+		return nil
+	})
 }
 
 func upToDate(t *testing.T, policy *v1alpha1.NginxBackupPolicy, n int32) {
