@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -125,6 +126,11 @@ func (p *consolePage) check() {
 		}
 	}
 	p.Close()
+}
+
+// requests returns the URLs of the requests for data.
+func (p *consolePage) requests() []string {
+	return slices.DeleteFunc(p.URLs(), func(url string) bool { return !strings.HasPrefix(url, p.console.url+"/api/") })
 }
 
 // view goes to a view, and waits until it is complete.
