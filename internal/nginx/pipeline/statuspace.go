@@ -7,15 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A rollout writes a few statuses. Pods that change their answers all the time would cause several writes a second, each of an
-// object of up to a megabyte. So after freeStatusWrites, an object waits between two writes: a second at first, and longer as
-// long as the changes continue. Another spec or configuration ends that, and so does a quiet time.
+// A rollout writes a few statuses. Pods that change their answers all the time would cause many writes a second, each of an
+// object of up to a megabyte. So after freeStatusWrites, an object waits a second between two writes. Another spec or
+// configuration ends that, and so does a quiet time.
 const (
 	freeStatusWrites = 20
 	// freeStatusEvery is the time without a write after which another write is free.
-	freeStatusEvery  = time.Minute
-	statusPauseFirst = time.Second
-	statusPauseMost  = 30 * time.Second
+	freeStatusEvery = 5 * time.Second
+	statusPause     = time.Second
 )
 
 // statusPace remembers the last writes of statuses. It is lost with the process.
@@ -27,10 +26,9 @@ type statusPace struct {
 // statusWrites are the writes of the status of an object for what it declares.
 type statusWrites struct {
 	declared string
-	// last is the time of the last write, used the number of free writes, and pause the time until the next write.
-	last  time.Time
-	used  int
-	pause time.Duration
+	// last is the time of the last write, and used the number of free writes.
+	last time.Time
+	used int
 }
 
 // next returns how long the next write of the status of an object has to wait. If it is 0, the write counts.
@@ -39,15 +37,12 @@ func (p *statusPace) next(key types.NamespacedName, declared string, now time.Ti
 	defer p.mu.Unlock()
 	s := p.writes[key]
 	if s.used = max(0, s.used-int(now.Sub(s.last)/freeStatusEvery)); s.used == 0 || s.declared != declared {
-		s = statusWrites{declared: declared, pause: statusPauseFirst}
+		s = statusWrites{declared: declared}
 	}
 	if s.used < freeStatusWrites {
 		s.used++
-	} else {
-		if wait := s.last.Add(s.pause).Sub(now); wait > 0 {
-			return wait
-		}
-		s.pause = min(s.pause+s.pause/8, statusPauseMost)
+	} else if wait := s.last.Add(statusPause).Sub(now); wait > 0 {
+		return wait
 	}
 	if p.writes == nil {
 		p.writes = map[types.NamespacedName]statusWrites{}
