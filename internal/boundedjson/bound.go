@@ -156,6 +156,8 @@ func pointed(v reflect.Value) (size int) {
 		if !v.IsNil() {
 			return int(v.Type().Elem().Size()) + pointed(v.Elem())
 		}
+	case reflect.Interface:
+		return boxed(v.Elem())
 	case reflect.Slice:
 		size = v.Cap() * int(v.Type().Elem().Size())
 		fallthrough
@@ -168,13 +170,48 @@ func pointed(v reflect.Value) (size int) {
 			size += pointed(field)
 		}
 	case reflect.Map:
+		size = mapSize(v)
 		for entries := v.MapRange(); entries.Next(); {
-			size += int(v.Type().Key().Size()+v.Type().Elem().Size()) + pointed(entries.Key()) + pointed(entries.Value())
+			size += pointed(entries.Key()) + pointed(entries.Value())
 		}
 	default:
 		// It points to nothing, or to what is not counted.
 	}
 	return size
+}
+
+// boxed returns the size of the value in an interface. Maps and pointers are in the interface itself.
+func boxed(v reflect.Value) int {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return 0
+	case reflect.Map, reflect.Pointer:
+		return pointed(v)
+	default:
+		return int(v.Type().Size()) + pointed(v)
+	}
+}
+
+// What Go's maps take: a header, and groups of 8 entries, each with a byte to find it by. Each larger map has twice as many
+// groups, and is at most 7/8 full.
+const (
+	mapHeader = 48
+	mapGroup  = 8
+)
+
+// mapSize returns the size of a map without what its entries point to. Decoded, many small maps take 45 times the length of their JSON.
+func mapSize(v reflect.Value) int {
+	if v.IsNil() {
+		return 0
+	}
+	slots := 0
+	if v.Len() > 0 {
+		slots = mapGroup
+	}
+	for v.Len() > mapGroup && v.Len() > slots*7/8 {
+		slots *= 2
+	}
+	return mapHeader + slots*(1+int(v.Type().Key().Size()+v.Type().Elem().Size()))
 }
 
 // Unbounded returns the strings, the lists and the maps in a type that have no bound. The test of each type that is decoded

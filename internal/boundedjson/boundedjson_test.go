@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -144,6 +146,49 @@ func TestSize(t *testing.T) {
 	if small, large := Size(bounded{}), Size(bounded{Text: strings.Repeat("x", 100), List: make([]string, 10), Files: map[string][]byte{"a": make([]byte, 100)}}); large-small < 100+10*16+100 {
 		t.Errorf("the sizes are %d and %d", small, large)
 	}
+}
+
+// TestSizeOfDecodedJSON: what is decoded without a type counts with about the memory that it takes.
+func TestSizeOfDecodedJSON(t *testing.T) {
+	const most = 30_000
+	for name, text := range map[string]string{
+		"small maps":    "[" + strings.Repeat(`{"a":{}},`, most) + "0]",
+		"texts":         "[" + strings.Repeat(`"12345678901234567890123456789012",`, most) + "0]",
+		"numbers":       "[" + strings.Repeat(`1000.5,`, most) + "0]",
+		"lists":         "[" + strings.Repeat(`[[1]],`, most) + "0]",
+		"one large map": largeMap(most),
+		"one text":      `{"a":"` + strings.Repeat("x", 1<<20) + `"}`,
+	} {
+		var value any
+		took := heapOf(func() {
+			if err := json.Unmarshal([]byte(text), &value); err != nil {
+				t.Fatal(err)
+			}
+		})
+		size := Size(value)
+		if size < took*7/10 || size > took*15/10 {
+			t.Errorf("%s: %d bytes of JSON take %d bytes, counted as %d", name, len(text), took, size)
+		}
+	}
+}
+
+func largeMap(entries int) string {
+	var text strings.Builder
+	for i := range entries {
+		fmt.Fprintf(&text, `"k%d":1.5,`, i)
+	}
+	return "{" + text.String() + `"":0}`
+}
+
+// heapOf returns how much memory is kept of what do allocates.
+func heapOf(do func()) int {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return int(after.HeapAlloc) - int(before.HeapAlloc)
 }
 
 // FuzzLimits: what is within the limits has at most so many values, however it is written.
