@@ -7,6 +7,8 @@
 package budget
 
 import (
+	"iter"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +36,8 @@ type account struct {
 	// items are the sizes of the items that are kept; refused are those that are not.
 	items   map[Item]int64
 	refused map[Item]bool
+	// versions are those of both, if they have one.
+	versions map[Item]string
 }
 
 // New returns a budget of a number of bytes per namespace, and in total.
@@ -58,15 +62,23 @@ const (
 // Keep keeps an item of a size, or says why not. It replaces the size that the item had before. An item that does not grow is
 // kept.
 func (b *Budget) Keep(namespace string, item Item, size int64) Excess {
+	return b.KeepVersion(namespace, item, "", size)
+}
+
+// KeepVersion is Keep for a version of an item, which ReleaseVersion releases.
+func (b *Budget) KeepVersion(namespace string, item Item, version string, size int64) Excess {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.namespaces[namespace]
 	if a == nil {
-		a = &account{items: map[Item]int64{}, refused: map[Item]bool{}}
+		a = &account{items: map[Item]int64{}, refused: map[Item]bool{}, versions: map[Item]string{}}
 		b.namespaces[namespace] = a
 	}
 	before := a.items[item]
 	b.remove(a, item)
+	if version != "" {
+		a.versions[item] = version
+	}
 	if excess := b.excess(a, size); excess != "" && size > before {
 		a.refused[item] = true
 		return excess
@@ -92,6 +104,34 @@ func (b *Budget) excess(a *account, size int64) Excess {
 func (b *Budget) Release(namespace string, item Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.release(namespace, item)
+}
+
+// ReleaseVersion forgets an item, unless another version of it was kept or refused since.
+func (b *Budget) ReleaseVersion(namespace string, item Item, version string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a := b.namespaces[namespace]; a != nil && a.versions[item] == version {
+		b.release(namespace, item)
+	}
+}
+
+// ReleaseKind forgets all items of a kind.
+func (b *Budget) ReleaseKind(kind string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for namespace, a := range b.namespaces {
+		for _, items := range []iter.Seq[Item]{maps.Keys(a.items), maps.Keys(a.refused)} {
+			for item := range items {
+				if item.Kind == kind {
+					b.release(namespace, item)
+				}
+			}
+		}
+	}
+}
+
+func (b *Budget) release(namespace string, item Item) {
 	a := b.namespaces[namespace]
 	if a == nil {
 		return
@@ -106,6 +146,7 @@ func (b *Budget) remove(a *account, item Item) {
 	a.used, b.used = a.used-size, b.used-size
 	delete(a.items, item)
 	delete(a.refused, item)
+	delete(a.versions, item)
 }
 
 // Refused returns the number of items of a namespace that are not kept.

@@ -99,3 +99,35 @@ func TestAccounting(t *testing.T) {
 		}
 	}
 }
+
+// TestVersions: the end of an earlier version of an item releases nothing, whether the item is kept or refused.
+func TestVersions(t *testing.T) {
+	b := New(100, 1000)
+	b.KeepVersion("shop", item(1), "7", 60)
+	b.KeepVersion("shop", item(1), "8", 60)
+	b.KeepVersion("shop", item(2), "9", 60)
+	b.ReleaseVersion("shop", item(1), "7")
+	b.ReleaseVersion("shop", item(2), "7")
+	b.ReleaseVersion("unknown", item(1), "7")
+	if b.Used() != 60 || b.Refused("shop") != 1 {
+		t.Errorf("%d bytes are used, and %d items refused", b.Used(), b.Refused("shop"))
+	}
+	b.ReleaseVersion("shop", item(1), "8")
+	b.ReleaseVersion("shop", item(2), "9")
+	if b.Used() != 0 || len(b.namespaces) != 0 {
+		t.Errorf("%d bytes of %d namespaces are used", b.Used(), len(b.namespaces))
+	}
+}
+
+// TestReleaseKind: the items of a kind make room, and those of other kinds stay.
+func TestReleaseKind(t *testing.T) {
+	b := New(100, 1000)
+	b.Keep("shop-1", Item{Kind: "Service", UID: "1"}, 5)
+	for n := range 10 {
+		b.KeepVersion(fmt.Sprint("shop-", n%2), item(n), "7", 30)
+	}
+	b.ReleaseKind("ConfigMap")
+	if b.Used() != 5 || b.Refused("shop-0") != 0 || len(b.namespaces) != 1 || len(b.namespaces["shop-1"].versions) != 0 {
+		t.Errorf("%d bytes of %d namespaces are used", b.Used(), len(b.namespaces))
+	}
+}

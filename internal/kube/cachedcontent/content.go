@@ -2,6 +2,7 @@
 package cachedcontent
 
 import (
+	"crypto/rand"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,9 @@ import (
 	"example.com/nginx-operator/internal/kube/budget"
 )
 
-// annotationNotCached says of an object why its content is not in the cache. It is in the cache only.
-const annotationNotCached = "operator.example.com/not-cached"
+// annotationNotCached says of an object why its content is not in the cache. It is in the cache only. Its end is random, so no
+// user can set it.
+var annotationNotCached = "operator.example.com/not-cached-" + rand.Text()
 
 // TooLarge says that the object alone is too large.
 const TooLarge budget.Excess = "TooLarge"
@@ -48,7 +50,7 @@ func (c *Content) OfOwners(transform toolscache.TransformFunc) toolscache.Transf
 }
 
 // UpTo returns a transformation like another one, which also removes the content of an object that takes more than a number of
-// bytes then. Whoever reads such an object reads it from the API server, if IsCached is false.
+// bytes then. A Reader reads such an object from the API server.
 func (c *Content) UpTo(bytes int, transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		obj, err := transform(obj)
@@ -67,7 +69,7 @@ type Allowance struct {
 }
 
 // Within returns a transformation like another one, which also removes the content that exceeds the budget of its namespace.
-// Whoever reads such an object reads it from the API server, if IsCached is false.
+// A Reader reads such an object from the API server.
 func (c *Content) Within(a Allowance, transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, ok := obj.(client.Object)
@@ -88,24 +90,28 @@ func (c *Content) Within(a Allowance, transform toolscache.TransformFunc) toolsc
 			a.Budget.Release(object.GetNamespace(), item)
 			return obj, nil
 		}
-		if excess := a.Budget.Keep(object.GetNamespace(), item, int64(size)); excess != "" {
+		if excess := a.Budget.KeepVersion(object.GetNamespace(), item, object.GetResourceVersion(), int64(size)); excess != "" {
 			return c.bare(object, excess), nil
 		}
 		return obj, nil
 	}
 }
 
-// Deleted returns a handler that gives back what deleted objects took. Register it at the informer of the kind.
+// Deleted returns a handler that gives back what deleted objects took. Register it at the informer of the kind. An object whose
+// label was removed and added again may already be in the cache with a later version, because handlers run late.
 func (a Allowance) Deleted() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 			obj = unknown.Obj
 		}
 		if object, ok := obj.(client.Object); ok {
-			a.Budget.Release(object.GetNamespace(), budget.Item{Kind: a.Kind, UID: object.GetUID()})
+			a.Budget.ReleaseVersion(object.GetNamespace(), budget.Item{Kind: a.Kind, UID: object.GetUID()}, object.GetResourceVersion())
 		}
 	}}
 }
+
+// Release gives back what all objects of the kind took, when their cache has ended.
+func (a Allowance) Release() { a.Budget.ReleaseKind(a.Kind) }
 
 // IsCached reports whether a cached object has its content.
 func IsCached(object metav1.Object) bool {
@@ -113,15 +119,9 @@ func IsCached(object metav1.Object) bool {
 	return !marked
 }
 
-// NotCached returns why a cached object does not have its content; empty: it has. A user can mark an object as well.
+// NotCached returns why a cached object does not have its content; empty: it has.
 func NotCached(object metav1.Object) budget.Excess {
-	switch why := budget.Excess(object.GetAnnotations()[annotationNotCached]); {
-	case IsCached(object):
-		return ""
-	case why == budget.OfNamespace, why == budget.OfAll:
-		return why
-	}
-	return TooLarge
+	return budget.Excess(object.GetAnnotations()[annotationNotCached])
 }
 
 func (c *Content) owned(object metav1.Object) bool {

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -116,11 +118,6 @@ func TestContentBudget(t *testing.T) {
 	if again := transformed(t, transform, last); IsCached(again) {
 		t.Error("without its content, it is taken for cached when it is transformed again")
 	}
-	marked := labelled("shop", 2, owner)
-	marked.Annotations[annotationNotCached] = ""
-	if got := transformed(t, transform, marked); IsCached(got) || got.Data != nil {
-		t.Error("the mark of a user gets around the budget")
-	}
 	deleted := allowance.Deleted()
 	deleted.OnDelete(labelled("greedy", 0, owner))
 	deleted.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "greedy/cm-1", Obj: labelled("greedy", 1, owner)})
@@ -171,5 +168,69 @@ func TestMetadataOfOthers(t *testing.T) {
 	small.Data = nil
 	if got := transformed(t, c.UpTo(4<<10, strip), small); !IsCached(got) || got.Annotations == nil {
 		t.Errorf("an object within the size is %+v", got.ObjectMeta)
+	}
+}
+
+// TestMarkOfUser: a user cannot mark an object as one without its content, and so keep what it has taken of the budget.
+func TestMarkOfUser(t *testing.T) {
+	c, owner := newContent(), web("example.com/v1", "Web")
+	allowance := allowed(0)
+	transform := c.Within(allowance, c.OfOwners(ctrlcache.TransformStripManagedFields()))
+	_ = transformed(t, transform, labelled("shop", 1, owner))
+	marked := labelled("shop", 1, owner)
+	marked.Annotations["operator.example.com/not-cached"] = string(TooLarge)
+	if got := transformed(t, transform, marked); got.Data == nil && allowance.Budget.Used() > megabyte {
+		t.Errorf("without its content, it takes %d bytes of the budget", allowance.Budget.Used())
+	}
+}
+
+// TestRelabelledQuickly: an object whose label is removed and added again stays charged, although the handler of its deletion
+// runs after the cache has it again. When it is deleted, nothing remains charged.
+func TestRelabelledQuickly(t *testing.T) {
+	c, owner := newContent(), web("example.com/v1", "Web")
+	for _, name := range []string{"kept", "refused"} {
+		allowance := allowed(0)
+		transform := c.Within(allowance, c.OfOwners(ctrlcache.TransformStripManagedFields()))
+		version := func(resourceVersion string) *corev1.ConfigMap {
+			cm := labelled("shop", 1, owner)
+			cm.ResourceVersion = resourceVersion
+			if name == "refused" {
+				cm.Data["b"] = strings.Repeat("x", 10*megabyte)
+			}
+			return transformed(t, transform, cm)
+		}
+		_, unlabelled, again := version("7"), version("8"), version("9")
+		used, refused := allowance.Budget.Used(), allowance.Budget.Refused("shop")
+		allowance.Deleted().OnDelete(unlabelled)
+		if allowance.Budget.Used() != used || allowance.Budget.Refused("shop") != refused {
+			t.Errorf("%s: %d bytes of the cached object are not charged", name, used-allowance.Budget.Used())
+		}
+		allowance.Deleted().OnDelete(again)
+		if allowance.Budget.Used() != 0 || allowance.Budget.Refused("shop") != 0 {
+			t.Errorf("%s: the deleted object takes %d bytes of the budget", name, allowance.Budget.Used())
+		}
+	}
+}
+
+// TestUnstructured: an unstructured object counts with its content, and keeps what identifies it without the content.
+func TestUnstructured(t *testing.T) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(labelled("shop", 1, web("example.com/v1", "Web")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := &unstructured.Unstructured{Object: fields}
+	large.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	c, allowance := newContent(), allowed(0)
+	allowance.Budget = budget.New(megabyte, 2*megabyte)
+	got, err := c.Within(allowance, c.OfOwners(ctrlcache.TransformStripManagedFields()))(large.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := got.(*unstructured.Unstructured)
+	if bare.Object["data"] != nil || NotCached(bare) != budget.OfNamespace {
+		t.Errorf("without its content, it is %v", bare.Object)
+	}
+	if bare.GroupVersionKind() != large.GroupVersionKind() || bare.GetUID() != large.GetUID() || bare.GetLabels()["app"] != "web" || !metav1.IsControlledBy(bare, &metav1.ObjectMeta{UID: "web"}) {
+		t.Errorf("it is not identified: %v", bare.Object)
 	}
 }
