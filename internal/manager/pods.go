@@ -81,6 +81,7 @@ func (c podControllers) addNginx() error {
 func (c podControllers) addCache() error {
 	reconciler := &cachecontroller.Reconciler{
 		Client:     c.mgr.GetClient(),
+		Live:       c.mgr.GetAPIReader(),
 		References: c.references,
 		Recorder:   c.mgr.GetEventRecorder(naming.FieldManager),
 		Pipeline:   c.pipeline(application.KindStatefulSet),
@@ -108,7 +109,7 @@ func (c podControllers) pipeline(workload string) *pipeline.Pipeline {
 	instances := instanceapi.NewClient(instanceTimeout)
 	routed := c.optional.Client(c.mgr.GetClient())
 	observer := observe.New(routed, c.references, c.mgr.GetAPIReader(), instances.Status, desired.Kinds(workload)).
-		WithOptionalKinds(observe.OptionalKinds{Kinds: desired.OptionalKinds(workload), Available: c.optional, Declares: desired.Declares})
+		WithOptionalKinds(observe.OptionalKinds{Kinds: desired.OptionalKinds(workload), Available: c.optional, Declared: desired.Declared})
 	return &pipeline.Pipeline{
 		Histories: c.mgr.GetClient(),
 		Observer:  observer,

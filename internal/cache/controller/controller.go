@@ -26,6 +26,7 @@ import (
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/status"
 	"example.com/nginx-operator/internal/cache/tier"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -37,6 +38,8 @@ import (
 // Reconciler keeps the cluster as every NginxCache declares it.
 type Reconciler struct {
 	Client client.Client
+	// Live reads the content that the caches do not have.
+	Live client.Reader
 	// References holds the metadata of all ConfigMaps.
 	References client.Reader
 	Pipeline   *pipeline.Pipeline
@@ -196,11 +199,16 @@ func (r *Reconciler) peerKeys(ctx context.Context, cache *v1alpha1.NginxCache, e
 // servedByEdges returns the configuration that the edges start with; nil if they have none.
 func (r *Reconciler) servedByEdges(ctx context.Context, cache *v1alpha1.NginxCache) (cacheconf.Files, error) {
 	stable := &corev1.ConfigMap{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.ConfigMap(v1alpha1.EdgeName(cache.Name))}, stable)
+	_, err := r.whole().Get(ctx, cache, client.ObjectKey{Namespace: cache.Namespace, Name: naming.ConfigMap(v1alpha1.EdgeName(cache.Name))}, stable)
 	if err != nil || !metav1.IsControlledBy(stable, cache) {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return stable.Data, nil
+}
+
+// whole reads objects with their content.
+func (r *Reconciler) whole() cachedcontent.Reader {
+	return cachedcontent.Reader{Cached: r.Client, Live: r.Live}
 }
 
 // running returns the StatefulSet of a tier, nil if there is none of the cache, and the number of pods that it has; 0 if it
@@ -208,9 +216,9 @@ func (r *Reconciler) servedByEdges(ctx context.Context, cache *v1alpha1.NginxCac
 // whatever others write to the StatefulSet, and pods alone are not more shards than the cache declares or the edges use.
 func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, name string) (*appsv1.StatefulSet, int32, error) {
 	set := &appsv1.StatefulSet{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(name)}, set)
+	_, err := r.whole().Get(ctx, cache, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(name)}, set)
 	switch {
-	case err == nil && metav1.IsControlledBy(set, cache):
+	case err == nil && metav1.IsControlledBy(set, cache) && set.Spec.Replicas != nil: // nil: a user changed its controller's kind.
 		return set, min(*set.Spec.Replicas, v1alpha1.MaxShards), nil
 	case client.IgnoreNotFound(err) != nil:
 		return nil, 0, err

@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +21,8 @@ import (
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
+	"example.com/nginx-operator/internal/kube/budget"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -86,6 +90,57 @@ func TestRunningWithoutStatefulSet(t *testing.T) {
 	}
 	if _, got, err := r.running(t.Context(), cache, "front-shards"); err != nil || got != v1alpha1.MaxShards {
 		t.Errorf("%d pods run (%v) of a StatefulSet that others scaled", got, err)
+	}
+}
+
+// full reads from caches that have no room for the content of any object.
+type full struct{ client.Client }
+
+// Get implements client.Reader.
+func (f full) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := f.Client.Get(ctx, key, object, options...); err != nil {
+		return err
+	}
+	whole := func(obj any) (any, error) { return obj, nil }
+	bare, err := cachedcontent.New(nil).Within(cachedcontent.Allowance{Budget: budget.New(0, 0)}, whole)(object.DeepCopyObject())
+	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(bare).Elem())
+	return err
+}
+
+// TestFullCaches: the shards, their hand-over and the ring of the edges are known although the caches have no room for them.
+func TestFullCaches(t *testing.T) {
+	r, cache, clock := scaled(t, 3)
+	plan(t, r, cache)
+	clock.Step(time.Minute)
+	ring := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("front-edge")}}
+	ring.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cache, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	ring.Data = map[string]string{"edge.conf": fmt.Sprintf("server shard:%d resolve ;", cacheconf.Port)}
+	if err := r.Client.Create(t.Context(), ring); err != nil {
+		t.Fatal(err)
+	}
+	r.Client, r.Live = full{r.Client}, r.Client
+	if p := plan(t, r, cache); p.State == nil || p.State.From != 2 || p.State.Since.Minute() != 0 {
+		t.Errorf("the hand-over is %+v", p.State)
+	}
+	if _, running, err := r.running(t.Context(), cache, "front-shards"); err != nil || running != 2 {
+		t.Errorf("%d shards run: %v", running, err)
+	}
+	if serving, err := r.servedByEdges(t.Context(), cache); err != nil || cacheconf.RingSize(serving) != 1 {
+		t.Errorf("the edges serve %v: %v", serving, err)
+	}
+}
+
+// TestChangedController: a StatefulSet whose controller a user has changed to another kind of the same UID is cached without its
+// content, and counts as one of another owner.
+func TestChangedController(t *testing.T) {
+	r, cache, _ := scaled(t, 2)
+	set := shardsOf(t, r)
+	set.Spec.Replicas = nil
+	if err := r.Client.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if set, running, err := r.running(t.Context(), cache, "front-shards"); err != nil || set != nil || running != 0 {
+		t.Errorf("%d shards run: %v", running, err)
 	}
 }
 

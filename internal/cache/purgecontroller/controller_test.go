@@ -34,6 +34,8 @@ import (
 	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/purge"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/budget"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 )
 
 var signingKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
@@ -370,6 +372,40 @@ func TestScaledByOthers(t *testing.T) {
 	w.create("one", nil)
 	w.pass()
 	w.want("one", v1alpha1.ReasonPurging, "2/66", "the pod does not exist")
+}
+
+// full reads StatefulSets from caches that have no room for their content.
+type full struct{ client.Client }
+
+// Get implements client.Reader.
+func (f full) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := f.Client.Get(ctx, key, object, options...); err != nil {
+		return err
+	}
+	if set, ok := object.(*appsv1.StatefulSet); ok {
+		whole := func(obj any) (any, error) { return obj, nil }
+		bare, err := cachedcontent.New(nil).Within(cachedcontent.Allowance{Kind: "StatefulSet", Budget: budget.New(0, 0)}, whole)(set.DeepCopy())
+		*set = *bare.(*appsv1.StatefulSet)
+		return err
+	}
+	return nil
+}
+
+// TestFullCaches: the number of shards is known although the caches have no room for the StatefulSet.
+func TestFullCaches(t *testing.T) {
+	w := newWorld(t)
+	set := &appsv1.StatefulSet{}
+	if err := w.kube.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "front-shards"}, set); err != nil {
+		t.Fatal(err)
+	}
+	set.Spec.Replicas = new(int32(4))
+	if err := w.kube.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	w.operator.Client = full{w.kube}
+	w.create("one", nil)
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurging, "2/6", "the pod does not exist")
 }
 
 // lagging reads as an informer that does not know the address of a pod yet.

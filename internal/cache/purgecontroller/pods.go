@@ -20,6 +20,7 @@ import (
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/pages"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -83,12 +84,13 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 // for some time.
 func (all *pods) findSets(ctx context.Context, cache *v1alpha1.NginxCache) error {
 	all.shards, all.sets = tier.Shards(cache), nil
+	whole := cachedcontent.Reader{Cached: all.reconciler.Client, Live: all.reconciler.Live}
 	for _, of := range []statefulSet{
 		{tier: v1alpha1.TierShards, name: naming.Workload(v1alpha1.ShardsName(cache.Name))},
 		{tier: v1alpha1.TierEdge, name: naming.Workload(v1alpha1.EdgeName(cache.Name))},
 	} {
 		set := &appsv1.StatefulSet{}
-		err := all.reconciler.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: of.name}, set)
+		_, err := whole.Get(ctx, cache, client.ObjectKey{Namespace: cache.Namespace, Name: of.name}, set)
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read StatefulSet %s: %w", of.name, err)
 		}

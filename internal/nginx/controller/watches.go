@@ -96,7 +96,7 @@ func (r *Reconciler) exposed(ctx context.Context) ([]reconcile.Request, error) {
 	var requests []reconcile.Request
 	for i := range list.Items {
 		app := application.Of(&list.Items[i])
-		if slices.ContainsFunc(desired.OptionalKinds(app.Workload()), func(kind owned.Kind) bool { return desired.Declares(app, kind.Name) }) {
+		if slices.ContainsFunc(desired.OptionalKinds(app.Workload()), func(kind owned.Kind) bool { return len(desired.Declared(app, kind.Name)) > 0 }) {
 			requests = append(requests, reconcile.Request{NamespacedName: app.Key()})
 		}
 	}

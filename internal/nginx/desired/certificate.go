@@ -1,18 +1,22 @@
 package desired
 
 import (
-	"slices"
-
 	"k8s.io/utils/ptr"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/external"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-func declaresCertificates(app *application.Application) bool {
-	return slices.ContainsFunc(app.Spec.TLS, func(t v1alpha2.Certificate) bool { return t.Certificate != nil })
+// declaredCertificates returns the names of the Certificates that an application declares.
+func declaredCertificates(app *application.Application) []string {
+	var names []string
+	for i := range app.Spec.TLS {
+		if app.Spec.TLS[i].Certificate != nil {
+			names = append(names, naming.Certificate(app.Name, app.Spec.TLS[i].Name))
+		}
+	}
+	return names
 }
 
 // certificates make cert-manager fill Secrets of spec.tls.

@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/external"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -28,6 +29,15 @@ func httpRoutes(in *input) ([]object, error) {
 		routes = append(routes, newObject(external.HTTPRoute(), meta, spec))
 	}
 	return routes, nil
+}
+
+// declaredRoutes returns the names of the HTTPRoutes that an application declares.
+func declaredRoutes(app *application.Application) []string {
+	var names []string
+	for i := range app.Spec.HTTPRoutes {
+		names = append(names, naming.HTTPRoute(app.Name, app.Spec.HTTPRoutes[i].Name))
+	}
+	return names
 }
 
 // routeRules returns the rules of a route; one for all requests by default.

@@ -17,8 +17,8 @@ type optionalRow struct {
 	owned.Kind
 	// build returns the objects as they should be.
 	build func(in *input) ([]object, error)
-	// declared reports whether the spec declares any.
-	declared func(app *application.Application) bool
+	// declared returns the names of the objects that the spec declares.
+	declared func(app *application.Application) []string
 }
 
 // optionalTable lists the kinds that the cluster may lack. They are applied after those of the table. Lists without a key
@@ -28,8 +28,8 @@ func optionalTable(workload string) []optionalRow {
 		return nil
 	}
 	rows := []optionalRow{
-		{external.HTTPRoute(), httpRoutes, func(app *application.Application) bool { return len(app.Spec.HTTPRoutes) > 0 }},
-		{external.Certificate(), certificates, declaresCertificates},
+		{external.HTTPRoute(), httpRoutes, declaredRoutes},
+		{external.Certificate(), certificates, declaredCertificates},
 	}
 	for i := range rows {
 		rows[i].Schema = optionalSchemas[rows[i].Name]
@@ -51,9 +51,14 @@ func OptionalKinds(workload string) []owned.Kind {
 	return kinds
 }
 
-// Declares reports whether an application declares an object of an optional kind.
-func Declares(app *application.Application, kind string) bool {
-	return slices.ContainsFunc(optionalTable(app.Workload()), func(r optionalRow) bool { return r.Name == kind && r.declared(app) })
+// Declared returns the names of the objects of an optional kind that an application declares.
+func Declared(app *application.Application, kind string) []string {
+	for _, r := range optionalTable(app.Workload()) {
+		if r.Name == kind {
+			return r.declared(app)
+		}
+	}
+	return nil
 }
 
 // optionalObjects returns the objects of the kinds that are available, and the absence of those that are no longer

@@ -12,8 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/kube/budget"
-	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -70,32 +68,19 @@ func (o *Observer) owned(ctx context.Context, app *application.Application, stat
 	for _, kind := range o.kinds {
 		obj := kind.New()
 		key := types.NamespacedName{Namespace: app.Namespace, Name: kind.ObjectName(app.Name)}
-		err := o.cache.Get(ctx, key, obj)
-		if apierrors.IsNotFound(err) {
-			continue
+		why, err := o.whole().Get(ctx, app, key, obj)
+		if err := state.add(kind.Name, key.Name, obj, why, err); err != nil {
+			return err
 		}
-		if err == nil && !cachedcontent.IsCached(obj) && metav1.IsControlledBy(obj, app) {
-			if state.NotCached == nil {
-				state.NotCached = map[budget.Excess][]string{}
-			}
-			why := cachedcontent.NotCached(obj)
-			state.NotCached[why] = append(state.NotCached[why], kind.Name+" "+key.Name)
-			obj = kind.New()
-			err = o.live.Get(ctx, key, obj)
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("read %s %s: %w", kind.Name, key, err)
-		}
-		state.Owned[owned.Key{Kind: kind.Name, Name: key.Name}] = obj
 	}
 	if app.Stateful == nil || !app.Stateful.PodServices {
 		return nil
 	}
 	return o.podServices(ctx, app, state)
 }
+
+// maxPods is how many pods of an application can have a Service of their own: as many as a cache can have shards.
+const maxPods = 64
 
 // podServices reads the Services of single pods, also of pods that there should not be any more.
 func (o *Observer) podServices(ctx context.Context, app *application.Application, state *State) error {
@@ -105,7 +90,15 @@ func (o *Observer) podServices(ctx context.Context, app *application.Application
 		return fmt.Errorf("list the Services of the pods: %w", err)
 	}
 	for i := range list.Items {
-		state.Owned[owned.Key{Kind: "Service", Name: list.Items[i].Name}] = &list.Items[i]
+		service := &list.Items[i]
+		if service.Name == naming.Service(app.Name) {
+			continue
+		}
+		ordinal := naming.Ordinal(service.Name)
+		ofPod := ordinal >= 0 && ordinal < maxPods && service.Name == naming.Pod(app.Name, int(ordinal))
+		if err := o.addListed(ctx, app, "Service", service, ofPod, state); err != nil {
+			return err
+		}
 	}
 	return nil
 }

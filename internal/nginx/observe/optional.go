@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,8 +19,8 @@ type OptionalKinds struct {
 	Kinds []owned.Kind
 	// Available tells whether they can be read.
 	Available owned.AvailableKinds
-	// Declares reports whether an application declares an object of a kind.
-	Declares func(app *application.Application, kind string) bool
+	// Declared returns the names of the objects of a kind that an application declares.
+	Declared func(app *application.Application, kind string) []string
 }
 
 // WithOptionalKinds makes the observer read kinds that the cluster may lack.
@@ -50,8 +51,12 @@ func (o *Observer) listOptional(ctx context.Context, app *application.Applicatio
 	if err := o.cache.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingFields{IndexApplication: app.Name}); err != nil {
 		return err
 	}
+	declared := o.optional.Declared(app, kind.Name)
 	for i := range list.Items {
-		state.Owned[owned.Key{Kind: kind.Name, Name: list.Items[i].GetName()}] = &list.Items[i]
+		object := &list.Items[i]
+		if err := o.addListed(ctx, app, kind.Name, object, slices.Contains(declared, object.GetName()), state); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -64,7 +69,7 @@ func (o *Observer) unavailable(app *application.Application, kind owned.Kind, st
 	if o.optional.Available.Availability(kind) == owned.KindAbsent {
 		state.Unavailable[kind.Name] = owned.KindAbsent
 	}
-	if o.optional.Declares(app, kind.Name) {
+	if len(o.optional.Declared(app, kind.Name)) > 0 {
 		o.optional.Available.Want(kind)
 	}
 }
