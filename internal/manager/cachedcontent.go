@@ -100,13 +100,20 @@ func (c *content) revisions() toolscache.TransformFunc {
 }
 
 func (c *content) owned(kind owned.Kind) toolscache.TransformFunc {
+	transform, allowance := c.ofKind(kind)
+	c.watched = append(c.watched, watched{kind.New(), allowance})
+	return transform
+}
+
+// ofKind returns the transformation of an owned kind, and what its objects may take.
+func (c *content) ofKind(kind owned.Kind) (toolscache.TransformFunc, cachedcontent.Allowance) {
 	allowance := cachedcontent.Allowance{Kind: kind.Name, Budget: c.objects}
 	transform := c.OfOwners(trimOwned(kind))
 	if kind.Name != kindConfigMap {
 		allowance.Free = freeObject
 		transform = c.UpTo(maxOwned, transform)
 	}
-	return c.within(allowance, kind.New(), transform)
+	return c.Within(allowance, transform), allowance
 }
 
 // watchDeleted makes room in the budgets when objects are deleted that the controllers watch.

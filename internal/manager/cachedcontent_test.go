@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,9 +19,14 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/boundedjson"
+	"example.com/nginx-operator/internal/nginx/application"
+	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 )
+
+// identity is the most that an object takes without its content, in bytes.
+const identity = 3 << 10
 
 // TestCachedObjectsAreBounded: 300 large objects of any kind in one namespace take no more than its budget, with whatever owner.
 // Kubernetes bounds neither the labels nor the owners of an object.
@@ -51,10 +57,52 @@ func TestCachedObjectsAreBounded(t *testing.T) {
 				}
 				size += boundedjson.Size(got)
 			}
-			if size > observe.MaxObjectsOfNamespace {
+			if size > observe.MaxObjectsOfNamespace+objects*identity {
 				t.Errorf("they take %d MiB", size>>20)
 			}
 		})
+	}
+}
+
+// TestOptionalObjectsAreBounded: large objects of a kind that the cluster may lack take no more than the budget of a namespace,
+// with whatever owner. Those of other owners are cached without their content.
+func TestOptionalObjectsAreBounded(t *testing.T) {
+	const objects = 300
+	annotations := map[string]string{"a": strings.Repeat("x", 250<<10)}
+	rules := make([]any, 500)
+	for i := range rules {
+		rules[i] = map[string]any{"matches": []any{map[string]any{"path": map[string]any{}}}}
+	}
+	for _, kind := range desired.OptionalKinds(application.KindDeployment) {
+		for name, fill := range map[string]func(*unstructured.Unstructured){
+			"annotations": func(u *unstructured.Unstructured) { u.SetAnnotations(annotations) },
+			"a spec":      func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"rules": rules} },
+			"no owner": func(u *unstructured.Unstructured) {
+				u.Object["spec"] = map[string]any{"rules": rules}
+				u.SetOwnerReferences(nil)
+			},
+		} {
+			transform, allowance := newContent().ofKind(kind)
+			size, last := 0, (*unstructured.Unstructured)(nil)
+			for i := range objects {
+				object := kind.New().(*unstructured.Unstructured)
+				large := large(object, i, map[string]string{naming.LabelApplication: "web"}).(*unstructured.Unstructured)
+				large.SetGroupVersionKind(kind.GVK)
+				fill(large)
+				got, err := transform(large)
+				if err != nil {
+					t.Fatal(err)
+				}
+				last = got.(*unstructured.Unstructured)
+				size += boundedjson.Size(last)
+			}
+			if size > observe.MaxObjectsOfNamespace+objects*identity || allowance.Budget.Used() > observe.MaxObjectsOfNamespace {
+				t.Errorf("%s with %s: they take %d MiB", kind.Name, name, size>>20)
+			}
+			if last.Object["spec"] != nil || last.GroupVersionKind() != kind.GVK || observe.ApplicationLabel(last)[0] != "web" {
+				t.Errorf("%s with %s: the last one is %v", kind.Name, name, last.Object)
+			}
+		}
 	}
 }
 

@@ -146,7 +146,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options, cont
 		})
 	}
 	if options.runsPods() {
-		if err := addPodControllers(ctx, mgr, options, keys); err != nil {
+		if err := addPodControllers(ctx, mgr, options, content, keys); err != nil {
 			return nil, err
 		}
 	}

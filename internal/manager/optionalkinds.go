@@ -1,6 +1,7 @@
 package manager
 
 import (
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"example.com/nginx-operator/internal/kube/optional"
@@ -13,7 +14,7 @@ import (
 
 // addOptionalKinds adds what looks for the kinds that the cluster may lack, and caches the operator's own objects of them.
 // An operator of selected namespaces may have no cluster-wide permission, so it does not watch their definitions.
-func addOptionalKinds(mgr ctrl.Manager, options Options) (*optional.Kinds, error) {
+func addOptionalKinds(mgr ctrl.Manager, options Options, content *content) (*optional.Kinds, error) {
 	var all []owned.Kind
 	if options.runs(ControllerNginx) {
 		all = desired.OptionalKinds(application.KindDeployment)
@@ -28,6 +29,11 @@ func addOptionalKinds(mgr ctrl.Manager, options Options) (*optional.Kinds, error
 		Selector:         naming.OwnedSelector(),
 		Index:            observe.IndexApplication,
 		IndexValues:      observe.ApplicationLabel,
+		Content:          content.ofKind,
+		Listed: func(kind owned.Kind) toolscache.TransformFunc {
+			transform, _ := newContent().ofKind(kind)
+			return transform
+		},
 		WatchErrors:      countWatchErrors,
 	}, all...)
 	if err != nil {

@@ -36,7 +36,7 @@ type podControllers struct {
 }
 
 // addPodControllers adds the controllers in the options.
-func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options, keys pipeline.KeyRing) error {
+func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options, content *content, keys pipeline.KeyRing) error {
 	references, err := options.newReferences(mgr.GetConfig(), mgr)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options, k
 	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	kinds, err := addOptionalKinds(mgr, options)
+	kinds, err := addOptionalKinds(mgr, options, content)
 	if err != nil {
 		return fmt.Errorf("look for kinds that the cluster may lack: %w", err)
 	}

@@ -2,8 +2,10 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -101,6 +104,7 @@ func TestOptionalKinds(t *testing.T) {
 			t.Errorf("the restarted operator wrote %q", written)
 		}
 	})
+	t.Run("large", func(t *testing.T) { largeRoute(t, nginx, route) })
 	t.Run("conflict", conflictingRoute)
 	t.Run("removed from the spec", func(t *testing.T) {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.HTTPRoutes, s.TLS = nil, nil })
@@ -225,6 +229,27 @@ func merged(annotations map[string]string, key, value string) map[string]string 
 	}
 	annotations[key] = value
 	return annotations
+}
+
+// largeRoute: an HTTPRoute that is too large for the cache is corrected like others, and is not written again and again.
+func largeRoute(t *testing.T, nginx *v1alpha2.NginxOperator, route *unstructured.Unstructured) {
+	t.Helper()
+	for _, annotation := range []any{strings.Repeat("x", 255<<10), nil} {
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{"example.com/large": annotation}},
+			"spec":     map[string]any{"hostnames": []string{"theirs.example.com"}},
+		})
+		must(t, err)
+		must(t, kube.Patch(t.Context(), route, client.RawPatch(types.MergePatchType, patch)))
+		eventually(t, fmt.Sprintf("the route is corrected, large: %t", annotation != nil), func() error {
+			must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(route), route))
+			if names, _, _ := unstructured.NestedStringSlice(route.Object, "spec", "hostnames"); slices.Contains(names, "theirs.example.com") {
+				return fmt.Errorf("the hostnames are %v", names)
+			}
+			return nil
+		})
+		wantNoWrites(t, nginx)
+	}
 }
 
 func parents(conditions ...any) map[string]any {

@@ -18,6 +18,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/owned"
 )
 
@@ -37,6 +38,10 @@ type Options struct {
 	// Index finds the objects of an application: the name of the field, and its values.
 	Index       string
 	IndexValues client.IndexerFunc
+	// Content bounds what is cached of a kind: the transformation of its objects, and what these may take.
+	Content func(kind owned.Kind) (toolscache.TransformFunc, cachedcontent.Allowance)
+	// Listed returns the transformation of what is read past the cache, with a budget of its own.
+	Listed func(kind owned.Kind) toolscache.TransformFunc
 	// WatchErrors handles failed lists and watches.
 	WatchErrors toolscache.WatchErrorHandlerWithContext
 }

@@ -11,6 +11,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/owned"
 )
@@ -18,8 +19,10 @@ import (
 // serve caches the kind until the API server does not serve it any more, or ctx is done.
 func (k *kind) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	reads := caches.NewReadYourWrites(k.options.Namespaces, k.cacheOptions)
-	cache, err := k.newCache(ctx, reads)
+	reads := caches.NewReadYourWrites(k.options.Namespaces, func() ctrlcache.Options { return k.cacheOptions(k.options.Listed(k.Kind)) })
+	transform, allowance := k.options.Content(k.Kind)
+	defer allowance.Release()
+	cache, err := k.newCache(ctx, reads, transform, allowance)
 	if err != nil {
 		cancel()
 		return err
@@ -81,8 +84,8 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 }
 
 // newCache returns a cache of the kind, which has not been started.
-func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites) (ctrlcache.Cache, error) {
-	cache, err := reads.NewCache(k.options.Config, k.cacheOptions())
+func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites, transform toolscache.TransformFunc, allowance cachedcontent.Allowance) (ctrlcache.Cache, error) {
+	cache, err := reads.NewCache(k.options.Config, k.cacheOptions(transform))
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +94,9 @@ func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites) (ctrl
 	}
 	informer, err := cache.GetInformer(ctx, k.New(), ctrlcache.BlockUntilSynced(false))
 	if err != nil {
+		return nil, err
+	}
+	if _, err := informer.AddEventHandler(allowance.Deleted()); err != nil {
 		return nil, err
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -107,14 +113,14 @@ func (k *kind) newCache(ctx context.Context, reads *caches.ReadYourWrites) (ctrl
 }
 
 // cacheOptions returns the options of the cache of the kind.
-func (k *kind) cacheOptions() ctrlcache.Options {
+func (k *kind) cacheOptions(transform toolscache.TransformFunc) ctrlcache.Options {
 	return ctrlcache.Options{
 		HTTPClient:               k.options.HTTPClient,
 		Scheme:                   k.options.Scheme,
 		Mapper:                   k.options.Mapper,
 		DefaultNamespaces:        k.namespaces(),
 		DefaultLabelSelector:     k.options.Selector,
-		DefaultTransform:         k.trim,
+		DefaultTransform:         transform,
 		DefaultWatchErrorHandler: k.watchError,
 	}
 }
@@ -137,17 +143,6 @@ func (k *kind) namespaces() map[string]ctrlcache.Config {
 		namespaces[namespace] = ctrlcache.Config{}
 	}
 	return namespaces
-}
-
-// trim removes from an object what nobody reads.
-func (k *kind) trim(object any) (any, error) {
-	if object, ok := object.(owned.Object); ok {
-		object.SetManagedFields(nil)
-		if k.Trim != nil {
-			k.Trim(object)
-		}
-	}
-	return object, nil
 }
 
 // watchError notes that the kind is not served, which is no error, and passes everything else on.

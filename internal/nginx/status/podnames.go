@@ -37,9 +37,18 @@ func (v *view) notCached() string {
 		case budget.OfAll:
 			because = fmt.Sprintf("the objects of all applications fill the operator's cache (%d MiB): run one operator for each part of the namespaces (--namespaces)", observe.MaxObjects>>20)
 		}
-		fmt.Fprintf(&text, "; the operator reads %s from the API server each time, because %s", strings.Join(v.in.State.NotCached[why], " and "), because)
+		fmt.Fprintf(&text, "; the operator reads %s from the API server each time, because %s", firstOf(v.in.State.NotCached[why]), because)
 	}
 	return text.String()
+}
+
+// firstOf names objects, and only the first of many.
+func firstOf(objects []string) string {
+	const most = 3
+	if more := len(objects) - most; more > 1 {
+		return fmt.Sprintf("%s and %d more objects", strings.Join(objects[:most], ", "), more)
+	}
+	return strings.Join(objects, " and ")
 }
 
 // podNames names pods, and only the first of many.
