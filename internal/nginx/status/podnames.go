@@ -42,9 +42,10 @@ func (v *view) notCached() string {
 	return text.String()
 }
 
-// firstOf names objects, and only the first of many.
+// firstOf names objects, and only the first of many. The caches list them in any order, and the status must not change with it.
 func firstOf(objects []string) string {
 	const most = 3
+	objects = slices.Sorted(slices.Values(objects))
 	if more := len(objects) - most; more > 1 {
 		return fmt.Sprintf("%s and %d more objects", strings.Join(objects[:most], ", "), more)
 	}
