@@ -34,7 +34,7 @@ func addOptionalKinds(mgr ctrl.Manager, options Options, content *content) (*opt
 			transform, _ := newContent().ofKind(kind)
 			return transform
 		},
-		WatchErrors:      countWatchErrors,
+		WatchErrors: countWatchErrors,
 	}, all...)
 	if err != nil {
 		return nil, err
