@@ -54,17 +54,7 @@ func TestShardEnds(t *testing.T) {
 			if !tt.kept {
 				objects = 40 // Shard one owns some, whatever the ring.
 			}
-			stored, owned := make([]string, objects), map[int]bool{}
-			for n := range stored {
-				if strings.HasPrefix(tt.path, "/moved") {
-					one.origin.setStatus(fmt.Sprintf("/moved/%d", n), http.StatusMovedPermanently)
-				}
-				got := one.send(t, http.MethodGet, fmt.Sprintf(tt.path, n), "Accept-Language", "de")
-				stored[n] = got.body
-				if strings.HasPrefix(got.header.Get("Cache-Status"), "one.test; fwd=uri-miss") {
-					owned[n] = true
-				}
-			}
+			stored, owned := one.storeIn(t, "one.test", tt.path, objects)
 			time.Sleep(1100 * time.Millisecond)
 			requests := one.origin.count()
 			one.handsOver().End(t.Context())
@@ -84,6 +74,23 @@ func TestShardEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// storeIn requests objects. It returns their bodies, and which of them a shard owns.
+func (s *tiers) storeIn(t *testing.T, shard, path string, objects int) (stored []string, owned map[int]bool) {
+	t.Helper()
+	owned = map[int]bool{}
+	for n := range objects {
+		if strings.HasPrefix(path, "/moved") {
+			s.origin.setStatus(fmt.Sprintf("/moved/%d", n), http.StatusMovedPermanently)
+		}
+		got := s.send(t, http.MethodGet, fmt.Sprintf(path, n), "Accept-Language", "de")
+		stored = append(stored, got.body)
+		if strings.HasPrefix(got.header.Get("Cache-Status"), shard+"; fwd=uri-miss") {
+			owned[n] = true
+		}
+	}
+	return stored, owned
 }
 
 // TestOtherShardIsOlder: a shard whose configuration knows nothing of shards that end takes nothing, and asks no origin.

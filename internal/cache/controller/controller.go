@@ -116,12 +116,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 			return ctrl.Result{}, err
 		}
 	}
-	// What happens to the volumes of the shards emits no event.
-	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), rollout.Soonest(r.nextStep(in.Cache, in.HandOver), volumesPoll))
-	if in.Volumes.Refused != "" {
-		// What may cure it, such as a quota or a StorageClass, is not watched.
-		after = rollout.Soonest(after, refusalRetry)
-	}
+	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), r.nextPass(in))
 	failure := errors.Join(shards.Failure, edge.Failure)
 	if shards.Held || edge.Held {
 		return pipeline.Requeue(after, failure)
@@ -143,6 +138,17 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 		status.TierEvents{Name: v1alpha1.TierShards, Events: r.Pipeline.News(tiers.Shards.Key(), shards.Status)},
 		status.TierEvents{Name: v1alpha1.TierEdge, Events: r.Pipeline.News(tiers.Edge.Key(), edge.Status)})
 	return pipeline.Requeue(after, failure)
+}
+
+// nextPass returns when the next pass is due, whatever happens to the tiers.
+func (r *Reconciler) nextPass(in status.Input) time.Duration {
+	// What happens to the volumes of the shards emits no event.
+	after := rollout.Soonest(r.nextStep(in.Cache, in.HandOver), volumesPoll)
+	if in.Volumes.Refused != "" {
+		// What may cure it, such as a quota or a StorageClass, is not watched.
+		after = rollout.Soonest(after, refusalRetry)
+	}
+	return after
 }
 
 // runTiers makes a pass over each tier. A change is rolled out to the shards, and then to the edges. Only when shards are

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	apijson "sigs.k8s.io/json"
 
 	"example.com/nginx-operator/api/v1alpha1"
@@ -49,16 +48,12 @@ func Webhook(toHub ToHub) http.Handler {
 		review.Request, review.Response = nil, &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
 		converted, err := convertAll(r.Context(), request, toHub)
 		if err != nil {
-			message := fmt.Sprintf("%.*s", maxMessage, err.Error())
-			ctrllog.FromContext(r.Context()).V(1).Info("a review failed", "cause", message)
-			review.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: message}
+			review.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: fmt.Sprintf("%.*s", maxMessage, err.Error())}
 		}
 		review.Response.ConvertedObjects = converted
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(review); err != nil {
-			ctrllog.FromContext(r.Context()).V(1).Info("a review was not answered", "cause", err.Error())
-		}
+		_ = encoder.Encode(review) // An error means that the client has left, or the server answers that this is too large.
 	})
 }
 

@@ -18,7 +18,7 @@ func (o *Observer) whole() cachedcontent.Reader {
 }
 
 // add adds an object that was read, or returns an error. why is why the caches do not have its content.
-func (s *State) add(kind, name string, object owned.Object, why budget.Excess, err error) error {
+func addOwned(s *State, kind, name string, object owned.Object, why budget.Excess, err error) error {
 	if why != "" {
 		if s.NotCached == nil {
 			s.NotCached = map[budget.Excess][]string{}
@@ -39,9 +39,9 @@ func (s *State) add(kind, name string, object owned.Object, why budget.Excess, e
 // delete these needs no content.
 func (o *Observer) addListed(ctx context.Context, app *application.Application, kind string, object owned.Object, declared bool, state *State) error {
 	if !declared {
-		return state.add(kind, object.GetName(), object, "", nil)
+		return addOwned(state, kind, object.GetName(), object, "", nil)
 	}
 	name := object.GetName()
 	why, err := o.whole().Complete(ctx, app, object)
-	return state.add(kind, name, object, why, err)
+	return addOwned(state, kind, name, object, why, err)
 }

@@ -69,7 +69,7 @@ func (o *Observer) owned(ctx context.Context, app *application.Application, stat
 		obj := kind.New()
 		key := types.NamespacedName{Namespace: app.Namespace, Name: kind.ObjectName(app.Name)}
 		why, err := o.whole().Get(ctx, app, key, obj)
-		if err := state.add(kind.Name, key.Name, obj, why, err); err != nil {
+		if err := addOwned(state, kind.Name, key.Name, obj, why, err); err != nil {
 			return err
 		}
 	}
