@@ -129,8 +129,8 @@ func TestQueueFull(t *testing.T) {
 type lateCache struct {
 	client.Client
 	late string
-	// shown are closed when the cache shows the jobs, and asked when a read of them waits.
-	shown, asked chan struct{}
+	// shown are closed when the cache shows the jobs, and requested when a read of them waits.
+	shown, requested chan struct{}
 }
 
 // List is like that of caches.ReadYourWrites.
@@ -141,7 +141,7 @@ func (c *lateCache) List(ctx context.Context, list client.ObjectList, options ..
 	}
 	wanted := (&client.ListOptions{}).ApplyOptions(options)
 	if !wanted.DisableReadYourWritesConsistency && (wanted.Namespace == "" || wanted.Namespace == c.late) {
-		close(c.asked)
+		close(c.requested)
 		<-c.shown
 	}
 	err := c.Client.List(ctx, jobs, options...)
@@ -156,7 +156,7 @@ func (c *lateCache) List(ctx context.Context, list client.ObjectList, options ..
 // TestLateCache: a job that the cache never shows delays no start of another namespace, and counts meanwhile.
 func TestLateCache(t *testing.T) {
 	now := time.Now()
-	c := &lateCache{Client: newClient(t), late: "busy", shown: make(chan struct{}), asked: make(chan struct{})}
+	c := &lateCache{Client: newClient(t), late: "busy", shown: make(chan struct{}), requested: make(chan struct{})}
 	q := NewQueue(c, 2, clocktesting.NewFakePassiveClock(now))
 	q.Source("NginxBackup")
 	start := func(namespace, name string) bool {
@@ -169,7 +169,7 @@ func TestLateCache(t *testing.T) {
 	}
 	slow := make(chan bool)
 	go func() { slow <- start("busy", "a") }()
-	<-c.asked
+	<-c.requested
 	started := make(chan bool)
 	go func() { started <- start("shop", "a") }()
 	select {
