@@ -100,14 +100,33 @@ func (c *Content) Within(a Allowance, transform toolscache.TransformFunc) toolsc
 // Deleted returns a handler that gives back what deleted objects took. Register it at the informer of the kind. An object whose
 // label was removed and added again may already be in the cache with a later version, because handlers run late.
 func (a Allowance) Deleted() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-			obj = unknown.Obj
-		}
-		if object, ok := obj.(client.Object); ok {
-			a.Budget.ReleaseVersion(object.GetNamespace(), budget.Item{Kind: a.Kind, UID: object.GetUID()}, object.GetResourceVersion())
-		}
-	}}
+	return toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(before, after any) {
+			old, _ := before.(client.Object)
+			if now, ok := after.(client.Object); ok && old != nil && old.GetUID() != now.GetUID() {
+				// The object was created again while nothing watched it.
+				a.release(old)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if unknown, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = unknown.Obj
+				if object, ok := obj.(client.Object); ok {
+					// A list that failed later on may have charged another version.
+					a.release(object)
+				}
+				return
+			}
+			if object, ok := obj.(client.Object); ok {
+				a.Budget.ReleaseVersion(object.GetNamespace(), budget.Item{Kind: a.Kind, UID: object.GetUID()}, object.GetResourceVersion())
+			}
+		},
+	}
+}
+
+// release gives back what any version of an object took.
+func (a Allowance) release(object client.Object) {
+	a.Budget.Release(object.GetNamespace(), budget.Item{Kind: a.Kind, UID: object.GetUID()})
 }
 
 // Release gives back what all objects of the kind took, when their cache has ended.

@@ -87,9 +87,9 @@ func TestLargePages(t *testing.T) {
 		objects  []metav1.ObjectMeta
 		requests int
 	}{
-		"all are large":           {pagestest.Objects(100, large), 6},
-		"large ones after others": {hidden, 12},
-		"as large as admitted":    {pagestest.Objects(14, 3<<19), 5},
+		"all are large":           {pagestest.Objects(100, large), 30},
+		"large ones after others": {hidden, 30},
+		"as large as admitted":    {pagestest.Objects(14, 3<<19), 20},
 	} {
 		server := pagestest.Start(t, tt.objects)
 		readMetadata(t, liveOf(t, server.Config()), tt.objects)
@@ -128,7 +128,7 @@ func TestPagesDoNotMix(t *testing.T) {
 func TestUnmeasuredPages(t *testing.T) {
 	server := pagestest.Start(t, pagestest.Objects(pages.Most+20, 10))
 	readMetadata(t, liveOf(t, &rest.Config{Host: server.Config().Host}), server.Objects)
-	if got, want := server.Limits(), []int{pages.Most, 10, 10}; !slices.Equal(got, want) {
+	if got, want := server.Limits(), slices.Concat([]int{pages.Most}, slices.Repeat([]int{1}, 20)); !slices.Equal(got, want) {
 		t.Errorf("pages of up to %v objects, want %v", got, want)
 	}
 }

@@ -11,11 +11,11 @@ import (
 const (
 	// Most is the number of objects in a page of small objects.
 	Most = 500
-	// fewest is the number of objects in a page whose bytes have no bound of ours: at 1.5 MiB each, they take 15 MiB, and about
-	// 40 MB when they are decoded.
-	fewest = 10
+	// fewest is the number of objects in a page whose bytes have no bound of ours. An object has 1.5 MiB, and can take 25 times as
+	// much when it is decoded: an empty rule of a NetworkPolicy has two bytes.
+	fewest = 1
 	// maxBytes bounds the response with a page of more objects than fewest.
-	maxBytes = 16 << 20
+	maxBytes = 4 << 20
 	// usualBytes is the size to expect of the next page. It leaves room for larger objects.
 	usualBytes = maxBytes / 2
 )
@@ -50,12 +50,12 @@ func (s *Size) Read(ctx context.Context, read func(ctx context.Context, limit in
 }
 
 // after returns the size of the page that follows one of n objects. If the transport did not measure that page, it cannot abort
-// the next one either, so the next one is small.
+// the next one either, so the next one is small. Pages grow gradually: behind a few small objects, there may be more large ones.
 func (s *Size) after(n, bytes int64) int64 {
 	if bytes == 0 {
 		return s.fewest
 	}
-	return min(max(n*usualBytes/bytes, s.fewest), s.most)
+	return min(max(n*usualBytes/bytes, s.fewest), s.most, 4*s.next)
 }
 
 // response is the response with a page.

@@ -102,7 +102,9 @@ func (n *node) checkJSON(text []byte, root string) error {
 	if err := json.Unmarshal(text, &json.RawMessage{}); err != nil {
 		return err
 	}
-	return n.check(json.NewDecoder(bytes.NewReader(text)), &place{name: root})
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return n.check(d, &place{name: root})
 }
 
 // place is where a value is. Its text is built only for an error: all places on the way to a value exist at the same time,
@@ -137,9 +139,9 @@ func (n *node) check(d *json.Decoder, at *place) error {
 		return err
 	}
 	switch token := token.(type) {
-	case string:
-		if n != nil && n.quantity != nil && !n.quantity.MatchString(token) {
-			return fmt.Errorf("%s: %.40q is not a quantity, such as 100m, 1.5 or 2Gi", at, token)
+	case string, json.Number:
+		if text := fmt.Sprint(token); n != nil && n.quantity != nil && !n.quantity.MatchString(text) {
+			return fmt.Errorf("%s: %.40q is not a quantity, such as 100m, 1.5 or 2Gi", at, text)
 		}
 	case json.Delim:
 		for i := 0; d.More(); i++ {

@@ -17,6 +17,8 @@ func TestCheck(t *testing.T) {
 		"nothing":              {spec: `{}`},
 		"usual ones":           {spec: `{"resources":{"limits":{"cpu":"1.5","memory":"2Gi"},"requests":{"cpu":2,"memory":"1e3","example.com/gpu":"1"}}}`},
 		"a limit":              {spec: `{"resources":{"limits":{"cpu":"` + endless + `"}}}`, words: "spec.resources.limits.cpu"},
+		"a number":             {spec: `{"resources":{"limits":{"cpu":` + endless + `}}}`, words: "spec.resources.limits.cpu"},
+		"a long number":        {spec: `{"resources":{"limits":{"cpu":0.` + strings.Repeat("9", 5000) + `}}}`, words: "spec.resources.limits.cpu"},
 		"in another case":      {spec: `{"Resources":{"LIMITS":{"cpu":"` + endless + `"}}}`, words: "spec.Resources.LIMITS.cpu"},
 		"twice":                {spec: `{"resources":{"limits":{"cpu":"` + endless + `"}},"resources":{}}`, words: "spec.resources.limits.cpu"},
 		"digits without end":   {spec: `{"resources":{"requests":{"cpu":"` + strings.Repeat("9", 5000) + `"}}}`, words: "spec.resources.requests.cpu"},
@@ -44,7 +46,8 @@ func TestCheck(t *testing.T) {
 func TestCheckObject(t *testing.T) {
 	const endless = `{"resources":{"limits":{"cpu":"1e-99999999999"}}}`
 	for object, bad := range map[string]bool{
-		`{"kind":"NginxOperator"}`: false, `{"spec":{}}`: false, `{"metadata":` + endless + `}`: false,
+		`{"spec":{"resources":{"limits":{"cpu":1e-99999999999}}}}`: true,
+		`{"kind":"NginxOperator"}`:                                 false, `{"spec":{}}`: false, `{"metadata":` + endless + `}`: false,
 		`{"spec":` + endless + `}`: true, `{"spec":` + endless + `,"spec":{}}`: true, `{"spec":` + endless + `,"Spec":{}}`: true,
 	} {
 		if err := schema.CheckObject([]byte(object)); (err != nil) != bad {

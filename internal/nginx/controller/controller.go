@@ -51,9 +51,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case result.Held:
 		return pipeline.Requeue(result.After, nil)
 	}
-	if result.Status.Changed {
+	// A pass that failed is repeated later and later anyway.
+	if result.Status.Changed && result.Failure == nil {
 		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared); wait > 0 {
-			return pipeline.Requeue(rollout.Soonest(result.After, wait), result.Failure)
+			return pipeline.Requeue(rollout.Soonest(result.After, wait), nil)
 		}
 	}
 	return pipeline.Requeue(result.After, errors.Join(result.Failure, r.writeStatus(ctx, nginx, result.Status)))

@@ -9,24 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// piece is a schema without those of the items of its lists. Each item is validated by itself, until there is a violation: the
-// validator of the API server compares every violation in a value with all others, so a list of 50,000 invalid items would
-// take it an hour.
+// piece is a schema without those of the items of its lists, and of the values of its maps. Each of these is validated by itself,
+// until there is a violation: the validator of the API server compares every violation in a value with all others, so a list of
+// 50,000 invalid items would take it an hour.
 type piece struct {
-	validator validation.SchemaValidator
-	lists     []list
+	validator   validation.SchemaValidator
+	collections []collection
 }
 
-// list is a list in a piece.
-type list struct {
-	// path leads to the list. An empty name stands for every name of a map.
-	path  []string
-	items *piece
+// collection is a list or a map in a piece.
+type collection struct {
+	path []string
+	// each is the piece of its items or values.
+	each *piece
 }
 
 func compilePiece(props *apiextensions.JSONSchemaProps) (*piece, error) {
 	whole, p := props.DeepCopy(), &piece{}
-	if err := p.takeItems(whole, nil); err != nil {
+	if err := p.takeCollections(whole, nil); err != nil {
 		return nil, err
 	}
 	var err error
@@ -34,25 +34,33 @@ func compilePiece(props *apiextensions.JSONSchemaProps) (*piece, error) {
 	return p, err
 }
 
-// takeItems removes the schemas of the items of all lists from a schema, and keeps their pieces.
-func (p *piece) takeItems(props *apiextensions.JSONSchemaProps, path []string) error {
+// takeCollections removes the schemas of items and values from a schema, and keeps their pieces.
+func (p *piece) takeCollections(props *apiextensions.JSONSchemaProps, path []string) error {
 	if props.Items != nil && props.Items.Schema != nil {
-		items, err := compilePiece(props.Items.Schema)
-		if err != nil {
+		if err := p.take(props.Items.Schema, path); err != nil {
 			return err
 		}
-		p.lists, props.Items = append(p.lists, list{slices.Clone(path), items}), nil
+		props.Items = nil
+	}
+	if values := props.AdditionalProperties; values != nil && values.Schema != nil {
+		if err := p.take(values.Schema, path); err != nil {
+			return err
+		}
+		props.AdditionalProperties = &apiextensions.JSONSchemaPropsOrBool{Allows: true}
 	}
 	for name, below := range props.Properties {
-		if err := p.takeItems(&below, append(path, name)); err != nil {
+		if err := p.takeCollections(&below, append(path, name)); err != nil {
 			return err
 		}
 		props.Properties[name] = below
 	}
-	if each := props.AdditionalProperties; each != nil && each.Schema != nil {
-		return p.takeItems(each.Schema, append(path, ""))
-	}
 	return nil
+}
+
+func (p *piece) take(each *apiextensions.JSONSchemaProps, path []string) error {
+	compiled, err := compilePiece(each)
+	p.collections = append(p.collections, collection{slices.Clone(path), compiled})
+	return err
 }
 
 // validate returns the violations in the first piece of a value that has any.
@@ -60,33 +68,32 @@ func (p *piece) validate(at *field.Path, value any) field.ErrorList {
 	if errs := validation.ValidateCustomResource(at, value, p.validator); len(errs) > 0 {
 		return errs
 	}
-	for _, l := range p.lists {
-		if errs := l.validate(at, value, l.path); len(errs) > 0 {
+	for _, c := range p.collections {
+		if errs := c.validate(at, value); len(errs) > 0 {
 			return errs
 		}
 	}
 	return nil
 }
 
-// validate validates the items of the lists that a path leads to.
-func (l list) validate(at *field.Path, value any, path []string) field.ErrorList {
-	if len(path) == 0 {
-		items, _ := value.([]any) // The list may be missing.
-		for i, item := range items {
-			if errs := l.items.validate(at.Index(i), item); len(errs) > 0 {
+// validate validates the items or values of a collection in a value, if it has the collection.
+func (c collection) validate(at *field.Path, value any) field.ErrorList {
+	for _, name := range c.path {
+		fields, _ := value.(map[string]any)
+		at, value = at.Child(name), fields[name]
+	}
+	switch value := value.(type) {
+	case []any:
+		for i, item := range value {
+			if errs := c.each.validate(at.Index(i), item); len(errs) > 0 {
 				return errs
 			}
 		}
-		return nil
-	}
-	fields, _ := value.(map[string]any)
-	names := []string{path[0]}
-	if path[0] == "" {
-		names = slices.Sorted(maps.Keys(fields))
-	}
-	for _, name := range names {
-		if errs := l.validate(at.Child(name), fields[name], path[1:]); len(errs) > 0 {
-			return errs
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if errs := c.each.validate(at.Child(name), value[name]); len(errs) > 0 {
+				return errs
+			}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -48,13 +49,18 @@ func Webhook(toHub ToHub) http.Handler {
 		review.Request, review.Response = nil, &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
 		converted, err := convertAll(r.Context(), request, toHub)
 		if err != nil {
-			review.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: fmt.Sprintf("%.*s", maxMessage, err.Error())}
+			review.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: short(err.Error())}
 		}
 		review.Response.ConvertedObjects = converted
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
 		_ = encoder.Encode(review) // An error means that the client has left, or the server answers that this is too large.
 	})
+}
+
+// short returns the beginning of a message.
+func short(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), maxMessage)], "")
 }
 
 // convertAll returns the converted objects of a request.

@@ -57,6 +57,11 @@ func TestHostileReviews(t *testing.T) {
 	for i := range many {
 		many[i] = v1(t, `{"image":"a"}`)
 	}
+	var limits strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&limits, `"a%d":"999999999999999999999999999999.9",`, i)
+	}
+	manyLimits := limits.String()
 	half := v1(t, `{"podTemplate":{"containers":[`+strings.Repeat("{},", hiddenLimits.Values/4)+`{}]}}`)
 	// Objects with a resourceVersion are not validated.
 	half = strings.Replace(half, `"name":`, `"resourceVersion":"1","name":`, 1)
@@ -73,8 +78,10 @@ func TestHostileReviews(t *testing.T) {
 		"the same version":          {"v1alpha2", []string{v2(`"spec":{}`)}, "cannot convert"},
 		"an endless quantity":       {"v1alpha1", []string{v2(`"spec":{"resources":{"limits":{"cpu":"1e-99999999999"}}}`)}, "spec.resources.limits.cpu"},
 		"an object without a kind":  {"v1alpha2", []string{`{"spec":"` + strings.Repeat("<", 4<<20) + `"}`}, "cannot convert"},
+		"a quantity as a number":    {"v1alpha1", []string{v2(`"spec":{"resources":{"limits":{"cpu":1e-99999999999}}}`)}, "spec.resources.limits.cpu"},
+		"values of a map":           {"v1alpha2", []string{v1(t, `{"resources":{"limits":{`+manyLimits+`"z":"1"}}}`)}, "the object is invalid in v1alpha2"},
 		"another type":              {"v1alpha1", []string{v2(`"spec":{"image":{"x":"` + strings.Repeat("<", 4<<20) + `"}}`)}, "cannot unmarshal object"},
-		"a long time":               {"v1alpha1", []string{v2(`"metadata":{"creationTimestamp":"` + strings.Repeat("<", 1<<20) + `"}`)}, "parsing time"},
+		"a long time":               {"v1alpha1", []string{v2(`"metadata":{"creationTimestamp":"` + strings.Repeat("é", 1<<20) + `"}`)}, "parsing time"},
 		"many objects":              {"v1alpha2", many, "101 objects: at most 100 are allowed"},
 		"many violations":           {"v1alpha2", []string{v1(t, `{"podTemplate":{"containers":[`+strings.Repeat("{},", 50_000)+`{}]}}`)}, "the object is invalid in v1alpha2"},
 		"an object that is no text": {"v1alpha2", []string{"7"}, "cannot unmarshal number"},

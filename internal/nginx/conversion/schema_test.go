@@ -331,12 +331,12 @@ func (g *generator) spoil(value any) {
 	bad := []any{nil, "", "\x00", int64(-1), map[string]any{}, []any{}, []any{map[string]any{}, int64(7)}, true}
 	switch value := value.(type) {
 	case map[string]any:
-		for name, child := range value {
+		for _, name := range slices.Sorted(maps.Keys(value)) {
 			if g.Intn(8) == 0 {
 				value[name] = bad[g.Intn(len(bad))]
 				return
 			}
-			g.spoil(child)
+			g.spoil(value[name])
 		}
 	case []any:
 		for _, child := range value {

@@ -26,7 +26,7 @@ func TestManyRevisions(t *testing.T) {
 		requests int
 	}{
 		"usual":      {pagestest.Objects(40, 100), 1},
-		"very large": {pagestest.Objects(80, 250<<10), 5},
+		"very large": {pagestest.Objects(80, 250<<10), 14},
 	} {
 		own := &tt.objects[len(tt.objects)-1]
 		own.UID, own.OwnerReferences, own.Labels = "r9", []metav1.OwnerReference{{UID: "u1", Controller: new(true)}}, map[string]string{"theirs": "x"}

@@ -94,10 +94,8 @@ func (q *Queue) startWithPriority(ctx context.Context, object Waiter, low bool, 
 		delete(q.starting, object.Namespace)
 	}
 	q.mu.Unlock()
-	if err != nil {
-		// The job was not created, so there is room for another one.
-		q.WakeNext(ctx)
-	}
+	// The job was not created, or counted twice since the cache shows it: there may be room for another one.
+	q.WakeNext(ctx)
 	return true, err
 }
 

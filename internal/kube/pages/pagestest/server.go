@@ -24,7 +24,7 @@ import (
 )
 
 // MaxRead is the most that a client may read of a response, in bytes.
-const MaxRead = 16<<20 + 1
+const MaxRead = 4<<20 + 1
 
 // Server is an API server that does not stream lists. Whatever is listed, it has the same objects.
 type Server struct {
