@@ -51,9 +51,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case result.Held:
 		return pipeline.Requeue(result.After, nil)
 	}
-	// A pass that failed is repeated later and later anyway.
-	if result.Status.Changed && result.Failure == nil {
-		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared); wait > 0 {
+	if result.Status.Changed {
+		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared, result.Failure); wait > 0 {
 			return pipeline.Requeue(rollout.Soonest(result.After, wait), nil)
 		}
 	}
