@@ -60,7 +60,7 @@ test: ## Run the tests of a change: unit, store, API-level, one version of real 
 
 .PHONY: test-all
 test-all: ## Run all other tests (PART=2/3: a third of them): kills at every write, faults, all versions of nginx, the other end-to-end tests, docs
-	@hack/test/suites.sh test-fault test-instance-rest test-e2e-rest+test-api-rest test-docs
+	@hack/test/suites.sh test-fault test-instance-rest test-api-rest test-e2e-rest test-docs
 
 .PHONY: down
 down: $(CLUSTER) ## Stop the local cluster and delete its contents

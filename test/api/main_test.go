@@ -24,7 +24,7 @@ import (
 const (
 	defaultImage = "nginx:test"
 	// patience bounds the wait for a condition. It does not measure speed.
-	patience = time.Minute
+	patience = 3 * time.Minute
 )
 
 var (

@@ -61,7 +61,8 @@ func (f *fleet) waitServing(text string) {
 			return err
 		}
 		if err := same(stable.Data["site.conf"], text); err != nil {
-			return fmt.Errorf("the stable configuration: %w", err)
+			must(f.t, get(f.t, f.nginx))
+			return fmt.Errorf("the stable configuration: %w; status %+v", err, f.nginx.Status)
 		}
 		for _, pod := range f.pods {
 			if err := same(pod.serves(), revisionOf(text)); err != nil {
