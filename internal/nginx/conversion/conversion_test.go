@@ -29,7 +29,7 @@ func rounds(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("CONVERSION_ROUNDS")
 	if text == "" {
-		return 20000
+		return 4000
 	}
 	n, err := strconv.Atoi(text)
 	must(t, err)
