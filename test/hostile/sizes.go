@@ -3,12 +3,13 @@ package hostile
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // sizes tries values that are too long, too many or too deep, and requests of the maximum size.
 func sizes() []Case {
-	return append(append(lengths(), counts()...), append(huge(), deep()...)...)
+	return slices.Concat(lengths(), counts(), huge(), []Case{everything()}, deep())
 }
 
 // lengths tries texts at the limit and one character above it.
@@ -108,6 +109,49 @@ func huge() []Case {
 		application("sizes", "huge-key", "the name of a file of 1 MiB", `{"config":{"files":{"`+strings.Repeat("k", 1<<20)+`.conf":""}}}`, Want{Reason: "ConfigInvalid", Message: "longer than 253 characters"}),
 		application("sizes", "huge-label", "the key of a label of 1 MiB", `{"podTemplate":{"labels":{"`+strings.Repeat("k", 1<<20)+`":"a"}}}`, Want{Reason: "Rejected", Message: "ControllerRevision"}),
 	}
+}
+
+// everything tries the maximum of every list and map at once, with the longest names and with a configuration and variables
+// that fill most of a request.
+func everything() Case {
+	long := func(prefix string, i, length int) string {
+		name := fmt.Sprint(prefix, i)
+		return name + strings.Repeat("x", length-len(name))
+	}
+	list := func(n int, item func(i int) any) []any {
+		var items []any
+		for i := range n {
+			items = append(items, item(i))
+		}
+		return items
+	}
+	table := func(n int, prefix string, length int, suffix, value string) map[string]any {
+		entries := map[string]any{}
+		for i := range n {
+			entries[long(prefix, i, length)+suffix] = value
+		}
+		return entries
+	}
+	all := map[string]any{
+		"forceRedeploy": strings.Repeat("f", 256),
+		"ports":         list(32, func(i int) any { return map[string]any{"name": long("p", i, 15), "port": 1024 + i} }),
+		"tls":           list(64, func(i int) any { return map[string]any{"name": long("t", i, 40), "secretName": long("s", i, 253)} }),
+		"content": list(16, func(i int) any {
+			return map[string]any{"mountPath": long("/srv/c", i, 255), "persistentVolumeClaim": map[string]any{"claimName": long("c", i, 253)}}
+		}),
+		"config":  map[string]any{"files": table(64, "f", 248, ".conf", "# "+strings.Repeat("x", 13<<10))},
+		"rollout": map[string]any{"gates": list(8, func(i int) any { return long("g", i, 63) })},
+		"podTemplate": map[string]any{
+			"env":         list(128, func(i int) any { return map[string]any{"name": long("V", i, 63), "value": strings.Repeat("v", 1000)} }),
+			"labels":      table(64, "l", 63, "", strings.Repeat("l", 63)),
+			"annotations": table(64, "a", 63, "", strings.Repeat("a", 300)),
+			"volumes":     list(32, func(i int) any { return map[string]any{"name": long("v", i, 63), "emptyDir": map[string]any{}} }),
+			"containers": list(8, func(i int) any {
+				return map[string]any{"name": long("c", i, 63), "image": strings.Repeat("i", 512), "args": []any{strings.Repeat("a", 4096)}}
+			}),
+		},
+	}
+	return Case{Name: "sizes: the maximum of every list and map at once", Sort: "sizes", Kind: Nginx, Object: strings.Repeat("m", longestNginx), Body: body(Nginx, strings.Repeat("m", longestNginx), all)}
 }
 
 // deep tries deeply nested values.
