@@ -26,6 +26,7 @@ import (
 	"example.com/nginx-operator/internal/backup/controller/restore"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/nginx/pipeline"
 )
@@ -109,9 +110,14 @@ func newLive(mgr ctrl.Manager) (client.Client, error) {
 	return client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 }
 
+// jobPods returns what the pods of jobs may take. The main cache charges pods of applications, which may be the same ones.
+func jobPods(content *content) cachedcontent.Allowance {
+	return content.allowance("Pod of a job", freeObject)
+}
+
 // addPods adds a cache with the pods of jobs.
 func addPods(ctx context.Context, mgr ctrl.Manager, options Options, content *content) (ctrlcache.Cache, error) {
-	allowance := content.allowance("Pod", freeObject)
+	allowance := jobPods(content)
 	transform := content.Within(allowance, content.UpTo(maxPod, trimJobPod))
 	pods, err := caches.NewConcurrent(mgr.GetConfig(), ctrlcache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),

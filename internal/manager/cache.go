@@ -113,14 +113,14 @@ func trimReference(obj any) (any, error) {
 	if owner := all.Labels[naming.LabelApplication]; owner != "" {
 		meta.Labels = map[string]string{naming.LabelApplication: owner}
 	}
-	ref := metav1.GetControllerOf(&all)
-	if ref != nil && ref.Kind == cachev1alpha1.Kind && meta.Name == cachev1alpha1.PurgesName(ref.Name) {
+	owners := cachedcontent.Controller(&all)
+	if len(owners) > 0 && owners[0].Kind == cachev1alpha1.Kind && meta.Name == cachev1alpha1.PurgesName(owners[0].Name) {
 		keys := all.Annotations[purge.AnnotationKeys]
 		if len(keys) > maxKeysAnnotation {
 			keys = purge.TooManyKeys
 		}
 		meta.Labels = map[string]string{cachev1alpha1.LabelNginxCache: all.Labels[cachev1alpha1.LabelNginxCache]}
-		meta.Annotations, meta.OwnerReferences = map[string]string{purge.AnnotationKeys: keys}, []metav1.OwnerReference{*ref}
+		meta.Annotations, meta.OwnerReferences = map[string]string{purge.AnnotationKeys: keys}, owners
 	}
 	return obj, nil
 }
@@ -156,7 +156,8 @@ func trimPod(obj any) (any, error) {
 	return pod, nil
 }
 
-// trimClaim keeps the size of the volume of a shard, and to which cache it belongs.
+// trimClaim keeps the size of the volume of a shard, and to which cache it belongs. Users can request any number of other
+// resources, with any name.
 func trimClaim(obj any) (any, error) {
 	claim, ok := obj.(*corev1.PersistentVolumeClaim)
 	if !ok {
@@ -164,9 +165,20 @@ func trimClaim(obj any) (any, error) {
 	}
 	claim.ManagedFields, claim.Annotations, claim.Finalizers, claim.OwnerReferences = nil, nil, nil, nil
 	maps.DeleteFunc(claim.Labels, func(name, _ string) bool { return !slices.Contains(keptLabels, name) })
-	claim.Spec = corev1.PersistentVolumeClaimSpec{Resources: claim.Spec.Resources, StorageClassName: claim.Spec.StorageClassName}
-	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase, Capacity: claim.Status.Capacity, Conditions: claim.Status.Conditions}
+	claim.Spec = corev1.PersistentVolumeClaimSpec{
+		Resources:        corev1.VolumeResourceRequirements{Requests: storageOf(claim.Spec.Resources.Requests)},
+		StorageClassName: claim.Spec.StorageClassName,
+	}
+	claim.Status = corev1.PersistentVolumeClaimStatus{Phase: claim.Status.Phase, Capacity: storageOf(claim.Status.Capacity)}
 	return claim, nil
+}
+
+// storageOf returns the amount of storage, and of no other resource; nil: there is none.
+func storageOf(resources corev1.ResourceList) corev1.ResourceList {
+	if storage, ok := resources[corev1.ResourceStorage]; ok {
+		return corev1.ResourceList{corev1.ResourceStorage: storage}
+	}
+	return nil
 }
 
 // trimReplicaSet keeps what says to which application the pods of a ReplicaSet belong.
@@ -182,14 +194,21 @@ func trimReplicaSet(obj any) (any, error) {
 	return obj, nil
 }
 
-// trimAutoscaler keeps only the target of an autoscaler.
+// maxTarget bounds the reference of an autoscaler to its target, in bytes. The API server does not.
+const maxTarget = 1 << 10
+
+// trimAutoscaler keeps only the target of an autoscaler, unless it is too long to refer to an object.
 func trimAutoscaler(obj any) (any, error) {
 	hpa, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
 	if !ok {
 		return obj, nil
 	}
 	hpa.ManagedFields, hpa.Annotations, hpa.Labels, hpa.OwnerReferences, hpa.Finalizers = nil, nil, nil, nil, nil
-	hpa.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: hpa.Spec.ScaleTargetRef}
+	target := hpa.Spec.ScaleTargetRef
+	if len(target.APIVersion)+len(target.Kind)+len(target.Name) > maxTarget {
+		target = autoscalingv2.CrossVersionObjectReference{}
+	}
+	hpa.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: target}
 	hpa.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
 	return hpa, nil
 }

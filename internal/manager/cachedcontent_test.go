@@ -8,8 +8,10 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,19 +50,57 @@ func TestCachedObjectsAreBounded(t *testing.T) {
 		case *apiextensionsv1.CustomResourceDefinition, *corev1.Secret:
 			continue // Of these, one is cached, by its name.
 		}
-		t.Run(reflect.TypeOf(of).Elem().Name(), func(t *testing.T) {
-			size := 0
-			for i := range objects {
-				got, err := how.Transform(large(of, i, labels))
-				if err != nil {
-					t.Fatal(err)
+		for name, owner := range owners {
+			t.Run(reflect.TypeOf(of).Elem().Name()+" of "+name, func(t *testing.T) {
+				size := 0
+				for i := range objects {
+					got, err := how.Transform(large(of, i, labels, owner))
+					if err != nil {
+						t.Fatal(err)
+					}
+					size += boundedjson.Size(got)
 				}
-				size += boundedjson.Size(got)
-			}
-			if size > observe.MaxObjectsOfNamespace+objects*identity {
-				t.Errorf("they take %d MiB", size>>20)
-			}
-		})
+				if size > observe.MaxObjectsOfNamespace+objects*identity {
+					t.Errorf("they take %d MiB", size>>20)
+				}
+			})
+		}
+	}
+}
+
+// TestReferencesAreBounded: of all ConfigMaps, which no budget bounds, little is kept with whatever owner.
+func TestReferencesAreBounded(t *testing.T) {
+	for name, owner := range owners {
+		owner.Kind = cachev1alpha1.Kind
+		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: cachev1alpha1.PurgesName(owner.Name), OwnerReferences: []metav1.OwnerReference{owner},
+		}}
+		if got, err := trimReference(meta); err != nil || boundedjson.Size(got) > identity+len(meta.Name) {
+			t.Errorf("%s: %v, %d bytes", name, err, boundedjson.Size(got))
+		}
+	}
+}
+
+// TestPodOfTwoCaches: a pod that two caches hold is charged for both, and each gives back what it charged.
+func TestPodOfTwoCaches(t *testing.T) {
+	content := newContent()
+	application := content.pods()
+	jobs := jobPods(content)
+	pod := func() *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "both", UID: "both", ResourceVersion: "7", Annotations: map[string]string{"theirs": strings.Repeat("x", 60<<10)},
+			Labels: map[string]string{naming.LabelApplication: "web", job.LabelTask: string(job.Create)},
+		}}
+	}
+	kept, err := content.Within(jobs, content.UpTo(maxPod, trimJobPod))(pod())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := application(pod()); err != nil {
+		t.Fatal(err)
+	}
+	if used, size := content.running.Used(), int64(boundedjson.Size(kept)); used < size {
+		t.Errorf("%d bytes are charged, and one cache alone keeps %d", used, size)
 	}
 }
 
@@ -86,7 +126,7 @@ func TestOptionalObjectsAreBounded(t *testing.T) {
 			size, last := 0, (*unstructured.Unstructured)(nil)
 			for i := range objects {
 				object := kind.New().(*unstructured.Unstructured)
-				large := large(object, i, map[string]string{naming.LabelApplication: "web"}).(*unstructured.Unstructured)
+				large := large(object, i, map[string]string{naming.LabelApplication: "web"}, owners["an NginxOperator"]).(*unstructured.Unstructured)
 				large.SetGroupVersionKind(kind.GVK)
 				fill(large)
 				got, err := transform(large)
@@ -107,7 +147,18 @@ func TestOptionalObjectsAreBounded(t *testing.T) {
 }
 
 // large returns an object of a kind with labels, and with a forged owner.
-func large(of client.Object, number int, labels map[string]string) client.Object {
+// owners are controllers that a user can name.
+var owners = map[string]metav1.OwnerReference{
+	"an NginxOperator":  {APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind, Name: "web", UID: "forged", Controller: new(true)},
+	"a long UID":        {APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind, Name: "web", UID: types.UID(long), Controller: new(true)},
+	"a long name":       {APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind, Name: long, UID: "forged", Controller: new(true)},
+	"a long kind":       {APIVersion: v1alpha2.GroupVersion.String(), Kind: long, Name: "web", UID: "forged", Controller: new(true)},
+	"a long apiVersion": {APIVersion: long + "/v1", Kind: v1alpha2.Kind, Name: "web", UID: "forged", Controller: new(true)},
+}
+
+var long = strings.Repeat("x", 200<<10)
+
+func large(of client.Object, number int, labels map[string]string, owner metav1.OwnerReference) client.Object {
 	if _, ok := of.(*appsv1.ReplicaSet); ok {
 		of = &metav1.PartialObjectMetadata{}
 	}
@@ -115,9 +166,17 @@ func large(of client.Object, number int, labels map[string]string) client.Object
 	object.SetNamespace("shop")
 	object.SetName(fmt.Sprint("large-", number))
 	object.SetUID(types.UID(fmt.Sprint("uid-", number)))
-	object.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind, Name: "web", UID: "forged", Controller: new(true),
-	}})
+	object.SetOwnerReferences([]metav1.OwnerReference{owner})
 	object.SetLabels(maps.Clone(labels))
+	switch o := object.(type) {
+	case *corev1.PersistentVolumeClaim:
+		o.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		for name := range labels {
+			o.Spec.Resources.Requests[corev1.ResourceName(name)] = resource.MustParse("1")
+		}
+		o.Spec.Resources.Limits = o.Spec.Resources.Requests
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		o.Spec.ScaleTargetRef.Name = long
+	}
 	return object
 }

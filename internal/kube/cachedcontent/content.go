@@ -63,6 +63,7 @@ func (c *Content) UpTo(bytes int, transform toolscache.TransformFunc) toolscache
 
 // Allowance is what the objects of a kind may take of a budget. Objects of up to Free bytes take nothing of it.
 type Allowance struct {
+	// Kind is the kind of the objects. Each cache of a budget has another one, because a cache releases what it charged.
 	Kind   string
 	Budget *budget.Budget
 	Free   int
@@ -187,10 +188,16 @@ func (c *Content) kept(all map[string]string) (labels map[string]string) {
 	return labels
 }
 
-// Controller returns the reference of an object to its controller, and no other; nil: it has none.
+// maxReference bounds a reference to a controller, in bytes. Names and UIDs of our own objects are shorter, but the API server
+// does not bound those that a user sets.
+const maxReference = 1 << 10
+
+// Controller returns the reference of an object to its controller, and no other; nil: it has none, or one that is too long to
+// refer to an object.
 func Controller(object metav1.Object) []metav1.OwnerReference {
-	if ref := metav1.GetControllerOf(object); ref != nil {
-		return []metav1.OwnerReference{*ref}
+	ref := metav1.GetControllerOf(object)
+	if ref == nil || len(ref.APIVersion)+len(ref.Kind)+len(ref.Name)+len(ref.UID) > maxReference {
+		return nil
 	}
-	return nil
+	return []metav1.OwnerReference{*ref}
 }
