@@ -139,14 +139,17 @@ func (q *Queue) waitIfFull(ctx context.Context, object Waiter, low bool) bool {
 	return true
 }
 
-// free returns the room that is left. No namespace takes more than half of it, whatever jobs it has.
+// free returns the room that is left, whatever jobs the namespaces have.
 func (q *Queue) free(active map[string]int) int {
 	free := q.limit
 	for _, n := range active {
-		free -= min(n, (q.limit+1)/2)
+		free -= min(n, q.most())
 	}
 	return free
 }
+
+// most returns how many jobs of one namespace count: half of all.
+func (q *Queue) most() int { return (q.limit + 1) / 2 }
 
 // active counts the jobs of each namespace that run or are being created. Jobs whose pods cannot start do not count: they
 // must not block all others. It reads what the cache has: it holds the lock, for which all namespaces wait.
@@ -157,7 +160,8 @@ func (q *Queue) active(ctx context.Context) (map[string]int, error) {
 	}
 	active, now := maps.Clone(q.starting), q.clock.Now()
 	for i := range list.Items {
-		if !progress.Busy(&list.Items[i], now) {
+		// More jobs of a namespace make no difference. Each costs a read, and users can create any number.
+		if active[list.Items[i].Namespace] >= q.most() || !progress.Busy(&list.Items[i], now) {
 			continue
 		}
 		ours, err := q.isOurs(ctx, &list.Items[i])
@@ -188,7 +192,7 @@ func (q *Queue) isOurs(ctx context.Context, j *batchv1.Job) (bool, error) {
 	default:
 		return false, nil
 	}
-	err := q.reader.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: reference.Name}, owner, client.DisableReadYourWritesConsistency)
+	err := q.reader.Get(ctx, client.ObjectKey{Namespace: j.Namespace, Name: reference.Name}, owner, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
 	return err == nil && owner.GetUID() == reference.UID, client.IgnoreNotFound(err)
 }
 

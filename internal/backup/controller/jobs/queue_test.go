@@ -222,3 +222,35 @@ func TestOneNamespace(t *testing.T) {
 		t.Errorf("%d were woken into the room that is left for a fourth namespace", n)
 	}
 }
+
+// countingReader counts the reads of owners, and those of them that copy what is read.
+type countingReader struct {
+	client.Client
+	reads, copies int
+}
+
+func (r *countingReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	r.reads++
+	if o := (&client.GetOptions{}).ApplyOptions(options); o.UnsafeDisableDeepCopy == nil || !*o.UnsafeDisableDeepCopy {
+		r.copies++
+	}
+	return r.Client.Get(ctx, key, object, options...)
+}
+
+// TestManyJobsAreCountedQuickly: jobs that users create in any number delay the queue, for which all namespaces wait, by little.
+// An owner can have a megabyte of labels.
+func TestManyJobsAreCountedQuickly(t *testing.T) {
+	now := time.Now()
+	var objects []client.Object
+	for i := range 100 {
+		objects = append(objects, jobOf(owner("shop"), fmt.Sprint("job-", i), now))
+	}
+	reader := &countingReader{Client: newClient(t, objects...)}
+	q := NewQueue(reader, 4, clocktesting.NewFakePassiveClock(now))
+	if q.EnqueueIfFull(t.Context(), Waiter{"NginxBackup", types.NamespacedName{Namespace: "else", Name: "a"}}) {
+		t.Error("the jobs of one namespace leave no room")
+	}
+	if reader.reads > 2 || reader.copies > 0 {
+		t.Errorf("%d reads of owners, %d with a copy", reader.reads, reader.copies)
+	}
+}
