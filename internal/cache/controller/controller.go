@@ -127,7 +127,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 	if !changed {
 		return pipeline.Requeue(after, failure)
 	}
-	if wait := r.Pipeline.StatusWait(client.ObjectKeyFromObject(in.Cache), shards.Declared+" "+edge.Declared, failure); wait > 0 {
+	if wait := r.Pipeline.StatusWait(client.ObjectKeyFromObject(in.Cache), shards.Declared+" "+edge.Declared); wait > 0 {
 		return pipeline.Requeue(rollout.Soonest(after, wait), nil)
 	}
 	if err := r.writeStatus(ctx, in.Cache, next); err != nil {

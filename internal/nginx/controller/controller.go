@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return pipeline.Requeue(result.After, nil)
 	}
 	if result.Status.Changed {
-		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared, result.Failure); wait > 0 {
+		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared); wait > 0 {
 			return pipeline.Requeue(rollout.Soonest(result.After, wait), nil)
 		}
 	}

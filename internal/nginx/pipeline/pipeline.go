@@ -129,11 +129,8 @@ func (l *Pipeline) Run(ctx context.Context, app *application.Application) (*Resu
 
 // StatusWait returns how long the write of a changed status of an object has to wait: pods can change their answers at any time.
 // If it is 0, the write counts. Make another pass after that time, since the status may change again. declared is
-// Result.Declared. The status of a pass that failed does not wait: such passes are repeated later and later anyway.
-func (l *Pipeline) StatusWait(object types.NamespacedName, declared string, failure error) time.Duration {
-	if failure != nil {
-		return 0
-	}
+// Result.Declared.
+func (l *Pipeline) StatusWait(object types.NamespacedName, declared string) time.Duration {
 	return l.statusPace.next(object, declared, l.Clock.Now())
 }
 
