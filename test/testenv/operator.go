@@ -102,14 +102,20 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 	return stop, nil
 }
 
-// WaitForConversion waits until an object can be read in a version other than the storage version.
+// WaitForConversion waits until the webhook converts an object. An API server that has not observed the webhook yet reads it
+// without a conversion, which loses the port.
 func (cp *ControlPlane) WaitForConversion(ctx context.Context) error {
-	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "conversion-probe-"}}
+	probe := &v1alpha2.NginxOperator{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "conversion-probe-"},
+		Spec:       v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "http", Port: 8081}}},
+	}
 	if err := cp.Client.Create(ctx, probe); err != nil {
 		return err
 	}
 	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, answers, true, func(ctx context.Context) (bool, error) {
-		return cp.Client.Get(ctx, client.ObjectKeyFromObject(probe), &v1alpha1.NginxOperator{}) == nil, nil
+		converted := &v1alpha1.NginxOperator{}
+		err := cp.Client.Get(ctx, client.ObjectKeyFromObject(probe), converted)
+		return err == nil && converted.Spec.Port != nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("the conversion webhook does not answer: %w", err)
