@@ -8,10 +8,12 @@ import (
 )
 
 // maxName is the longest name of a folder, in bytes, and maxPath the longest path in the tree. nginx finds nothing beyond
-// these, so the folder above is purged. A link that leads back from as many folders as fit in maxPath has less than 4096 bytes.
+// these, so the folder above is purged. So is that of an object in more than maxFolders: its link would need all of them, and
+// there can be maxLinks of such links.
 const (
-	maxName = 255
-	maxPath = 2600
+	maxName    = 255
+	maxPath    = 2600
+	maxFolders = 32
 )
 
 // place returns the folder in the tree, and the name, of the link of a target. Where nginx could not find it, it returns
@@ -19,7 +21,7 @@ const (
 func place(t instanceapi.Target) (folder []string, name string) {
 	folders := components(t.Host + t.Path)
 	all := components(t.Host + t.Path + t.Query)
-	if !t.Below && len(strings.Join(all, "/")) <= maxPath && !slices.ContainsFunc(all, unusable) {
+	if !t.Below && len(all) <= maxFolders && len(strings.Join(all, "/")) <= maxPath && !slices.ContainsFunc(all, unusable) {
 		return all, linkObject
 	}
 	if !t.Below && !strings.HasSuffix(t.Path, "/") {

@@ -87,8 +87,10 @@ func (s *search) ofKey(key string) effect {
 	}
 	path := instanceapi.NormalizePath(decoded)
 	e := s.targets[instanceapi.Target{Host: host, Path: path, Query: query}]
-	for i := range path {
+	// A purge names at most this many folders, and a key can have thousands.
+	for i, folders := 0, 0; i < len(path) && folders <= instanceapi.MaxPurgedFolders; i++ {
 		if path[i] == '/' {
+			folders++
 			e = max(e, s.targets[instanceapi.Target{Host: host, Path: path[:i+1], Below: true}])
 		}
 	}

@@ -349,20 +349,44 @@ func (s *Store) readNumber() (number int64, links int, err error) {
 // count counts the links in the tree.
 func (s *Store) count() error {
 	s.links = 0
-	err := fs.WalkDir(s.root.FS(), tree, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.Type() != fs.ModeSymlink {
-			return err
-		}
-		s.links++
-		if _, err := s.root.Stat(path); err != nil {
-			return fmt.Errorf("%w: %w", errDamaged, err)
-		}
-		return nil
-	})
+	err := s.countIn(s.root, tree, maxFolders)
 	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return nil
 	}
 	return err
+}
+
+// countIn counts the links in a folder of another one, and in those below it, of which there may be a number of levels. It opens
+// each folder from the one above: a path from the top would open all of them each time.
+func (s *Store) countIn(above *os.Root, folder string, levels int) error {
+	if levels < 0 {
+		return fmt.Errorf("%w: %s is in more than %d folders", errDamaged, folder, maxFolders)
+	}
+	root, err := above.OpenRoot(path.Base(folder))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // It was only read.
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		name := path.Join(folder, entry.Name())
+		switch {
+		case entry.IsDir():
+			err = s.countIn(root, name, levels-1)
+		case entry.Type() == fs.ModeSymlink:
+			s.links++
+			if _, missing := s.root.Stat(name); missing != nil {
+				err = fmt.Errorf("%w: %w", errDamaged, missing)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eachIn calls do with the name of each entry of a folder.

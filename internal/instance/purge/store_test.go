@@ -114,11 +114,20 @@ func TestMissed(t *testing.T) {
 func TestManyFolders(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	apply(t, s, 0, object(1, strings.Repeat("/a", 1200)), object(2, strings.Repeat("/a", 1400)))
+	apply(t, s, 0, object(1, strings.Repeat("/a", maxFolders-1)), object(2, strings.Repeat("/b", 1400)))
 	if got := lookup(t, dir, "/a"); got != "0" {
 		t.Errorf("the generations of the folder at the top are %q", got)
 	}
-	open(t, dir)
+	if again := open(t, dir); again.links != 2 {
+		t.Errorf("there are %d links", again.links)
+	}
+	// An earlier release made such links.
+	if err := os.MkdirAll(filepath.Join(dir, tree, "h", strings.Repeat("/c", maxFolders)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, Objects{}); !errors.Is(err, errDamaged) {
+		t.Errorf("a deep tree: %v", err)
+	}
 }
 
 // TestUnusedGenerations: an object that is purged again and again does not fill the volume with generations, nor does it lose the
@@ -220,6 +229,8 @@ func TestPlace(t *testing.T) {
 		{instanceapi.Target{Path: "/a/b", Query: "?a=/.object"}, "h/a/.below"},
 		{instanceapi.Target{Path: "/a/.object/b"}, "h/a/.below"},
 		{instanceapi.Target{Path: "/1/2/3/4/5/6/7/" + long}, "h/1/2/3/4/5/6/.below"},
+		{instanceapi.Target{Path: strings.Repeat("/a", maxFolders-1)}, "h" + strings.Repeat("/a", maxFolders-1) + "/.object"},
+		{instanceapi.Target{Path: strings.Repeat("/a", maxFolders)}, "h/a/a/a/a/a/a/.below"},
 		{instanceapi.Target{Host: ".below", Path: "/a"}, linkAll},
 		{instanceapi.Target{Host: long, Path: "/a/", Below: true}, linkAll},
 		{instanceapi.Target{Path: strings.Repeat("/"+strings.Repeat("x", 200), 20)}, "h" + strings.Repeat("/"+strings.Repeat("x", 200), 6) + "/.below"},
