@@ -106,14 +106,20 @@ func run(stop, life context.Context, o Options) error {
 	go supervisor.Readiness.Run(life)
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: supervisor.StatusClient()})
-	volume := watchVolume(life, o, registry)
-	defer volume.Close()
+	volume := newVolume(o, registry)
 	handler := server.Handler(server.Sources{
 		Doctor: doctor, Metrics: registry, Recent: requests.Ring, InProgress: supervisor.StatusClient().InProgress, Orders: receiver, Supervisor: supervisor,
 		Purges: purges, Cache: volume,
 	})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
+	}
+	// What follows may read all stored objects, which takes longer than the kubelet waits for an answer.
+	if volume != nil {
+		if err := volume.Start(stop, life); err != nil {
+			return err
+		}
+		defer volume.Close()
 	}
 	if purges != nil {
 		// nginx must not answer with what was purged while the pod was away.
@@ -136,12 +142,12 @@ func newPurges(o Options) (*purge.Keeper, error) {
 	})
 }
 
-// watchVolume watches the volume of the pod's cache. It returns nil if the pod has none.
-func watchVolume(ctx context.Context, o Options, registry *prometheus.Registry) *cachevolume.Volume {
+// newVolume returns the volume of the pod's cache; nil if the pod has none.
+func newVolume(o Options, registry *prometheus.Registry) *cachevolume.Volume {
 	if o.CacheDir == "" {
 		return nil
 	}
-	volume := cachevolume.Start(ctx, o.CacheDir, filepath.Join(o.State, instanceapi.FileCacheClosed), time.Now)
+	volume := cachevolume.New(o.CacheDir, filepath.Join(o.State, instanceapi.FileCacheClosed), time.Now)
 	registry.MustRegister(volume)
 	return volume
 }

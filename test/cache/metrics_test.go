@@ -126,7 +126,8 @@ func TestMetrics(t *testing.T) {
 func age(t *testing.T, dir string) error {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	must(t, registry.Register(cachevolume.Start(t.Context(), dir, filepath.Join(t.TempDir(), "closed"), time.Now)))
+	volume := cachevolume.New(dir, filepath.Join(t.TempDir(), "closed"), time.Now)
+	must(t, errors.Join(registry.Register(volume), volume.Start(t.Context(), t.Context())))
 	families, err := registry.Gather()
 	must(t, err)
 	for _, family := range families {

@@ -138,7 +138,8 @@ func TestFullVolume(t *testing.T) {
 	t.Parallel()
 	const size = 32 << 20
 	s := startOnVolume(t, size)
-	volume := cachevolume.Start(t.Context(), s.volume, s.closed, time.Now)
+	volume := cachevolume.New(s.volume, s.closed, time.Now)
+	must(t, volume.Start(t.Context(), t.Context()))
 	stored := s.store(t, 20)
 	load := s.startClients(t, stored)
 	other, err := os.Create(filepath.Join(s.volume, "other"))

@@ -68,18 +68,26 @@ type measurement struct {
 	ages []float64
 }
 
-// Start watches the volume with a folder, until ctx is done. closed is the file that is to exist while nothing can be
-// stored there. When Start returns, it is known since when the volume has been filled, and nginx may begin to fill it.
-func Start(ctx context.Context, dir, closed string, now func() time.Time) *Volume {
-	v := &Volume{dir: dir, now: now, closed: closed, statfs: fileSystemOf}
-	v.removeUnsynced()
+// New returns the volume with a folder, of which nothing is known yet. closed is the file that is to exist while nothing can be
+// stored there.
+func New(dir, closed string, now func() time.Time) *Volume {
+	return &Volume{dir: dir, now: now, closed: closed, statfs: fileSystemOf}
+}
+
+// Start watches the volume until life is done. When it returns nil, it is known since when the volume has been filled, and
+// nginx may begin to fill it: call Close after nginx has ended. Until then, it may read as many files as there are objects, on
+// a volume that may be slow: it ends with the error of stop when that is done.
+func (v *Volume) Start(stop, life context.Context) error {
+	if err := v.removeUnsynced(stop); err != nil {
+		return err
+	}
 	v.begin()
 	v.check()
 	// A volume that hangs blocks nothing else.
-	go repeat(ctx, v.check)
-	go repeat(ctx, func() time.Duration { v.measure(); return pause })
-	go repeat(ctx, func() time.Duration { v.sync(); return syncPause })
-	return v
+	go repeat(life, v.check)
+	go repeat(life, func() time.Duration { v.measure(); return pause })
+	go repeat(life, func() time.Duration { v.sync(); return syncPause })
+	return nil
 }
 
 // repeat calls do now, and each time after the pause that it returns, until ctx is done.
@@ -95,11 +103,7 @@ func repeat(ctx context.Context, do func() time.Duration) {
 }
 
 // Close notes that all objects are on the disk, after nginx has ended.
-func (v *Volume) Close() {
-	if v != nil {
-		v.sync()
-	}
-}
+func (v *Volume) Close() { v.sync() }
 
 // Report returns the state of the volume; nil if it is not known.
 func (v *Volume) Report() *instanceapi.Cache {

@@ -54,7 +54,9 @@ func TestClosedAtStart(t *testing.T) {
 	if err := os.WriteFile(closed, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	Start(t.Context(), dir, closed, time.Now)
+	if err := New(dir, closed, time.Now).Start(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	if exists(closed) {
 		t.Error("nothing is stored on a good volume")
 	}

@@ -2,6 +2,7 @@ package cachevolume
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,20 +25,24 @@ const fileSynced = "synced"
 // bootIDFile identifies the run of the kernel.
 var bootIDFile = "/proc/sys/kernel/random/boot_id"
 
-// removeUnsynced removes the objects that another run of a kernel may not have written completely.
-func (v *Volume) removeUnsynced() {
+// removeUnsynced removes the objects that another run of a kernel may not have written completely. It ends with the error of ctx
+// when that is done.
+func (v *Volume) removeUnsynced(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(v.dir, fileSynced))
 	if errors.Is(err, fs.ErrNotExist) {
-		return
+		return nil
 	}
 	boot, at, _ := bytes.Cut(bytes.TrimSpace(text), []byte{' '})
 	if now, err := bootID(); err == nil && bytes.Equal(boot, now) {
-		return
+		return nil
 	}
 	// Without a time, all objects are removed.
 	synced, _ := time.Parse(time.RFC3339Nano, string(at))
 	removed := 0
 	for _, folder := range v.folders() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		for _, name := range names(folder) {
 			path := filepath.Join(folder, name)
 			if info, err := os.Lstat(path); err != nil || info.ModTime().Before(synced) {
@@ -51,6 +56,7 @@ func (v *Volume) removeUnsynced() {
 		}
 	}
 	slog.Info("another kernel has used the volume of the cache: the objects that it may not have written completely are removed", "objects", removed, "synced", synced)
+	return nil
 }
 
 // sync writes the volume to its disk, and notes that.

@@ -38,7 +38,9 @@ func TestUnsynced(t *testing.T) {
 			tt.change(dir)
 			runs(tt.nextRun)
 			next := watched(dir, func() time.Time { return clock })
-			next.removeUnsynced()
+			if err := next.removeUnsynced(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			next.measure()
 			if got := next.Report().Objects; got != tt.want {
 				t.Errorf("there are %d objects, want %d", got, tt.want)
