@@ -67,3 +67,32 @@ func TestTrustFile(t *testing.T) {
 		t.Errorf("nothing is mounted any more: -want +got:\n%s", diff)
 	}
 }
+
+// TestUnreadableTrustFile: while a node cannot read the file, a pod trusts whom it trusted.
+func TestUnreadableTrustFile(t *testing.T) {
+	text, err := trusted.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := NewTrustFile(dir)
+	publish(t, dir, "..1", map[string]string{instanceapi.FileTrust: text})
+	if diff := cmp.Diff(trusted, file.Trust()); diff != "" {
+		t.Fatalf("-want +got:\n%s", diff)
+	}
+	// A folder in the place of the file cannot be read, like a file on a node that is out of descriptors.
+	publish(t, dir, "..2", nil)
+	path := filepath.Join(dir, "..2", instanceapi.FileTrust)
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(trusted, file.Trust()); diff != "" {
+		t.Errorf("it cannot be read for now: -want +got:\n%s", diff)
+	}
+	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(instanceapi.Trust{}, file.Trust()); diff != "" {
+		t.Errorf("it can be read again: -want +got:\n%s", diff)
+	}
+}
