@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 )
 
@@ -94,8 +95,7 @@ func (t *tree) any(name string) error {
 		return t.skip(name, reason)
 	}
 	if err := checkPath(t.path(name), t.limits); err != nil && !isLimit(err) {
-		// The manifest cannot hold such a name unescaped either.
-		return t.skip(path.Join(path.Dir(name), url.PathEscape(path.Base(name))), "name that cannot be restored")
+		return t.skip(t.writable(name), "name that cannot be restored")
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
@@ -105,6 +105,22 @@ func (t *tree) any(name string) error {
 	default:
 		return t.regular(name)
 	}
+}
+
+// writable returns a path in the volume that the manifest can hold, instead of one whose last name it cannot: escaped, and cut
+// to what fits, or the folder if nothing does.
+func (t *tree) writable(name string) string {
+	dir, text := path.Dir(name), url.PathEscape(path.Base(name))
+	if most := max(0, min(nameLength, t.limits.PathLength-len(t.path(dir))-len("/"))); len(text) > most {
+		text = text[:most]
+		if at := strings.LastIndexByte(text, '%'); at > len(text)-len("%5C") && at >= 0 {
+			text = text[:at]
+		}
+	}
+	if strings.Trim(text, ".") == "" {
+		return dir
+	}
+	return path.Join(dir, text)
 }
 
 // unreadable is the reason for leaving out files and directories of other users. nginx cannot serve

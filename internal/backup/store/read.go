@@ -16,15 +16,26 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, int64, err
 	if err := valid(key); err != nil {
 		return nil, 0, s.failed(ctx, "read", key, err)
 	}
-	r, err := s.bucket.NewReader(ctx, key, nil)
+	body, size, err := s.read(ctx, key)
 	if err != nil {
 		return nil, 0, s.failed(ctx, "read", key, err)
 	}
-	return &reader{Reader: r, store: s, ctx: ctx, key: key}, r.Size(), nil
+	return &reader{ReadCloser: body, store: s, ctx: ctx, key: key}, size, nil
+}
+
+func (s *Store) read(ctx context.Context, key string) (io.ReadCloser, int64, error) {
+	if s.volume != nil {
+		return s.volume.read(key)
+	}
+	r, err := s.bucket.NewReader(ctx, key, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	return r, r.Size(), nil
 }
 
 type reader struct {
-	*blob.Reader
+	io.ReadCloser
 	store *Store
 	ctx   context.Context
 	key   string
@@ -32,22 +43,12 @@ type reader struct {
 
 // Read implements io.Reader. It converts the errors of the Go CDK to store errors.
 func (r *reader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
+	n, err := r.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.store.failed(r.ctx, "read", r.key, err)
 	}
 	return n, err
 }
-
-// WriteTo copies the rest of the object. It replaces the method of the Go CDK, whose errors would
-// not be converted.
-func (r *reader) WriteTo(w io.Writer) (int64, error) {
-	return io.Copy(w, struct{ io.Reader }{readerFunc(r.Read)})
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // Delete deletes an object, if it exists.
 func (s *Store) Delete(ctx context.Context, key string) error {

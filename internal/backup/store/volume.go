@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -15,6 +16,7 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
+	"golang.org/x/sys/unix"
 )
 
 // volume is a mounted claim.
@@ -56,6 +58,32 @@ func (v *volume) upload(u *upload, bucket *blob.Bucket, key string, options *blo
 		return err
 	}
 	return v.persist(filepath.Dir(filepath.Join(v.folder, filepath.FromSlash(key))))
+}
+
+// read opens a file for reading and returns its size in bytes. Others can write to the claim: the Go CDK would wait for ever for
+// a writer of a FIFO, follow links out of the claim, and read a file beside it of any size.
+func (v *volume) read(key string) (io.ReadCloser, int64, error) {
+	root, err := os.OpenRoot(v.root)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = root.Close() }() // It was only read.
+	name, err := filepath.Rel(v.root, filepath.Join(v.folder, filepath.FromSlash(key)))
+	if err != nil {
+		return nil, 0, err
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", key)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, info.Size(), nil
 }
 
 // persist syncs a folder and those above it that may have been created with it.

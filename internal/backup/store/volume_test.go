@@ -2,12 +2,15 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/internal/backup/location"
@@ -83,5 +86,35 @@ func TestVolumeKeys(t *testing.T) {
 	}
 	if !slices.Equal(got, slices.Sorted(slices.Values(keys))) {
 		t.Errorf("listed: %q", got)
+	}
+}
+
+// TestVolumeFiles: only regular files of the claim are read. Nothing else blocks a job, or leads out of the claim.
+func TestVolumeFiles(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	at := func(name string) string { return filepath.Join(root, "folder", name) }
+	must.Succeed(t, os.MkdirAll(at("directory"), 0o700))
+	must.Succeed(t, os.WriteFile(at("good"), []byte("good"), 0o600))
+	must.Succeed(t, os.WriteFile(at("good.attrs"), []byte("nonsense"), 0o600))
+	must.Succeed(t, unix.Mkfifo(at("fifo"), 0o600))
+	must.Succeed(t, os.Symlink("good", at("inside")))
+	must.Succeed(t, os.Symlink("fifo", at("to-fifo")))
+	must.Succeed(t, os.Symlink("/etc/hostname", at("outside")))
+	s := openVolume(t, root)
+	for name, want := range map[string]Kind{
+		"good": "", "inside": "", "fifo": Other, "to-fifo": Other, "outside": Other, "directory": Other, "missing": NotFound,
+	} {
+		r, size, err := s.Open(t.Context(), name)
+		if KindOf(err) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		text, err := io.ReadAll(r)
+		if err := errors.Join(err, r.Close()); err != nil || string(text) != "good" || size != 4 {
+			t.Errorf("%s: %v, %q of %d bytes", name, err, text, size)
+		}
 	}
 }
