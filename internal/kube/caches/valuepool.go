@@ -13,11 +13,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+
+	"example.com/nginx-operator/internal/boundedjson"
 )
 
-// mostShared bounds each table of a pool. A full table is emptied, so that values of deleted owners
-// are not kept forever. Objects continue to share the values that they already share.
-const mostShared = 1 << 14
+// mostShared bounds the values of each table of a pool, and mostBytes their size. A full table is emptied, so that values of
+// deleted owners are not kept forever. Objects continue to share the values that they already share. Users can give an object any
+// values, one after the other: one of more than maxValue bytes is not shared.
+const (
+	mostShared = 1 << 14
+	mostBytes  = 8 << 20
+	maxValue   = 32 << 10
+)
 
 // ValuePool lets cached objects share equal values: the labels and owner references of one owner's
 // objects, and the containers and condition messages of all owners. For the nginx operator, sharing
@@ -32,10 +39,10 @@ type ValuePool struct {
 	conditions func(obj any) []metav1.Condition
 
 	mu         sync.Mutex
-	labels     map[labelsKey]map[string]string
-	owners     map[types.UID][]metav1.OwnerReference
-	containers map[uint64][]corev1.Container
-	words      map[string]string
+	labels     table[labelsKey, map[string]string]
+	owners     table[types.UID, []metav1.OwnerReference]
+	containers table[uint64, []corev1.Container]
+	words      table[string, string]
 	seed       maphash.Seed
 }
 
@@ -50,10 +57,6 @@ func NewValuePool(ownerLabel string, conditions func(obj any) []metav1.Condition
 	return &ValuePool{
 		ownerLabel: ownerLabel,
 		conditions: conditions,
-		labels:     map[labelsKey]map[string]string{},
-		owners:     map[types.UID][]metav1.OwnerReference{},
-		containers: map[uint64][]corev1.Container{},
-		words:      map[string]string{},
 		seed:       maphash.MakeSeed(),
 	}
 }
@@ -83,17 +86,29 @@ func (p *ValuePool) Sharing(transform toolscache.TransformFunc) toolscache.Trans
 	}
 }
 
+// table has the shared values of one type.
+type table[K comparable, V any] struct {
+	values map[K]V
+	// bytes is the size of what was added since the table was empty.
+	bytes int
+}
+
 // intern returns the shared value of a key if it equals value, and otherwise shares value.
-func intern[K comparable, V any](table map[K]V, key K, value V) V {
+func (t *table[K, V]) intern(key K, value V) V {
 	// DeepEqual, since semantically equal quantities may have different spellings, and drift
 	// detection compares spellings.
-	if shared, ok := table[key]; ok && reflect.DeepEqual(shared, value) {
+	if shared, ok := t.values[key]; ok && reflect.DeepEqual(shared, value) {
 		return shared
 	}
-	if len(table) >= mostShared {
-		clear(table)
+	size := boundedjson.Size(key) + boundedjson.Size(value)
+	if size > maxValue {
+		return value
 	}
-	table[key] = value
+	if len(t.values) >= mostShared || t.bytes+size > mostBytes || t.values == nil {
+		t.values, t.bytes = map[K]V{}, 0
+	}
+	t.values[key] = value
+	t.bytes += size
 	return value
 }
 
@@ -101,7 +116,7 @@ func (p *ValuePool) meta(obj metav1.Object) {
 	obj.SetLabels(p.labelsOf(obj.GetLabels()))
 	obj.SetAnnotations(p.annotations(obj.GetAnnotations()))
 	if owners := obj.GetOwnerReferences(); len(owners) == 1 {
-		obj.SetOwnerReferences(intern(p.owners, owners[0].UID, owners))
+		obj.SetOwnerReferences(p.owners.intern(owners[0].UID, owners))
 	}
 }
 
@@ -110,7 +125,7 @@ func (p *ValuePool) labelsOf(labels map[string]string) map[string]string {
 	if owner == "" {
 		return labels
 	}
-	return intern(p.labels, labelsKey{owner, len(labels)}, labels)
+	return p.labels.intern(labelsKey{owner, len(labels)}, labels)
 }
 
 // annotations shares the keys, which are the same in all objects. Most values occur in one object
@@ -125,7 +140,7 @@ func (p *ValuePool) annotations(own map[string]string) map[string]string {
 }
 
 // word returns the shared copy of a text that occurs in many objects.
-func (p *ValuePool) word(text string) string { return intern(p.words, text, text) }
+func (p *ValuePool) word(text string) string { return p.words.intern(text, text) }
 
 // shareConditions shares the texts of conditions, most of which are the same for all owners.
 func (p *ValuePool) shareConditions(conditions []metav1.Condition) {
@@ -169,7 +184,7 @@ func (p *ValuePool) containersOf(containers []corev1.Container) ([]corev1.Contai
 		// Writing to a hash never fails.
 		_, _ = hash.Write(text)
 	}
-	return intern(p.containers, hash.Sum64(), exactly(containers)), nil
+	return p.containers.intern(hash.Sum64(), exactly(containers)), nil
 }
 
 // exactly returns the slice without spare capacity.

@@ -18,6 +18,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -154,9 +155,41 @@ func TestPoolIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, n := range []int{len(p.labels), len(p.owners), len(p.words)} {
+	for _, n := range []int{len(p.labels.values), len(p.owners.values), len(p.words.values)} {
 		if n > mostShared {
 			t.Errorf("a table has %d entries, at most %d are allowed", n, mostShared)
+		}
+	}
+}
+
+// TestPoolIsBoundedInBytes: an object whose values change all the time, or are huge, leaves little in the pool.
+func TestPoolIsBoundedInBytes(t *testing.T) {
+	p := newPool()
+	share := p.Sharing(ctrlcache.TransformStripManagedFields())
+	for i := range 200 {
+		name := fmt.Sprint(i)
+		for _, size := range []int{100, 10 << 10, 300 << 10} {
+			text := strings.Repeat("x", size) + name
+			labels := naming.Labels(name)
+			for j := range size / 50 {
+				labels[fmt.Sprintf("example.com/%030d", j)] = "a"
+			}
+			deployment := deploymentOf(t, "web", nil)
+			deployment.ObjectMeta = metav1.ObjectMeta{
+				Labels: labels, Annotations: map[string]string{text: "a"}, OwnerReferences: []metav1.OwnerReference{{UID: types.UID(text)}},
+			}
+			deployment.Spec.Template.Spec.Containers[0].Args = []string{text}
+			if _, err := share(deployment); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, size := range map[string]int{
+		"labels": boundedjson.Size(p.labels.values), "owners": boundedjson.Size(p.owners.values),
+		"containers": boundedjson.Size(p.containers.values), "words": boundedjson.Size(p.words.values),
+	} {
+		if size > 2*mostBytes || size == 0 {
+			t.Errorf("%s take %d bytes, at most about %d are allowed", name, size, mostBytes)
 		}
 	}
 }
