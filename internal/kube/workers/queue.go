@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +29,10 @@ type queue struct {
 	// begin lately.
 	shares map[string]*share
 	active int
-	// held are the requests that were taken out of the priority queue, in its order. They wait for a worker.
-	held   []request
+	// held are the requests of each namespace that were taken out of the priority queue, in its order, and taken is the number of
+	// all that ever were. They wait for a worker. Those of one namespace can be as many as it has objects.
+	held   map[string][]request
+	taken  int
 	closed bool
 }
 
@@ -64,14 +65,14 @@ func (p *pass) age() {
 	}
 }
 
-// request is a request with its priority.
+// request is a request with its priority, and its place in the order of all.
 type request struct {
 	reconcile.Request
-	priority int
+	priority, place int
 }
 
 func newQueue(workers int, of priorityqueue.PriorityQueue[reconcile.Request]) *queue {
-	q := &queue{PriorityQueue: of, idle: workers, passes: map[reconcile.Request]*pass{}, shares: map[string]*share{}}
+	q := &queue{PriorityQueue: of, idle: workers, passes: map[reconcile.Request]*pass{}, shares: map[string]*share{}, held: map[string][]request{}}
 	q.changed = sync.NewCond(&q.mu)
 	go q.take()
 	return q
@@ -82,14 +83,15 @@ func newQueue(workers int, of priorityqueue.PriorityQueue[reconcile.Request]) *q
 func (q *queue) take() {
 	for {
 		q.mu.Lock()
-		for !q.closed && (q.waiting == 0 || q.next() >= 0) {
+		for !q.closed && (q.waiting == 0 || q.next() != nil) {
 			q.changed.Wait()
 		}
 		q.mu.Unlock()
 		r, priority, shutdown := q.PriorityQueue.GetWithPriority()
 		q.mu.Lock()
 		q.closed = q.closed || shutdown
-		q.held = append(q.held, request{r, priority})
+		q.taken++
+		q.held[r.Namespace] = append(q.held[r.Namespace], request{r, priority, q.taken})
 		q.changed.Broadcast()
 		q.mu.Unlock()
 		if shutdown {
@@ -109,9 +111,10 @@ func (q *queue) GetWithPriority() (r reconcile.Request, priority int, shutdown b
 		if q.closed {
 			return reconcile.Request{}, 0, true
 		}
-		if i := q.next(); i >= 0 {
-			got := q.held[i]
-			q.held = slices.Delete(q.held, i, i+1)
+		if got := q.next(); got != nil {
+			if q.held[got.Namespace] = q.held[got.Namespace][1:]; len(q.held[got.Namespace]) == 0 {
+				delete(q.held, got.Namespace)
+			}
 			q.begin(got.Request)
 			return got.Request, got.priority, false
 		}
@@ -153,17 +156,19 @@ func (q *queue) drop(namespace string) {
 	}
 }
 
-// next returns the index of the held request to run next, or -1: of the namespaces that may have another worker, one
-// with the fewest passes.
-func (q *queue) next() int {
-	best, fewest := -1, 0
-	for i, r := range q.held {
+// next returns the held request to run next; nil: there is none. It is the first one of those namespaces that may have another
+// worker and have the fewest passes.
+func (q *queue) next() *request {
+	var best *request
+	fewest := 0
+	for namespace, requests := range q.held {
 		var s share
-		if known := q.shares[r.Namespace]; known != nil {
+		if known := q.shares[namespace]; known != nil {
 			s = *known
 		}
-		if q.mayHaveAnother(s) && (best < 0 || s.running < fewest) {
-			best, fewest = i, s.running
+		first := &requests[0]
+		if q.mayHaveAnother(s) && (best == nil || s.running < fewest || s.running == fewest && first.place < best.place) {
+			best, fewest = first, s.running
 		}
 	}
 	return best

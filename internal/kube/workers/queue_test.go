@@ -249,3 +249,30 @@ func TestPriority(t *testing.T) {
 		}
 	})
 }
+
+// TestManyOfOneNamespace: the requests of a namespace that has its passes are held, and cost the others nothing, however many
+// they are.
+func TestManyOfOneNamespace(t *testing.T) {
+	start(t, func(t *testing.T, c *pool) {
+		const many = 20_000
+		c.Add(of("else", 0))
+		synctest.Wait()
+		for i := range many {
+			c.Add(of("shop", i))
+		}
+		synctest.Wait()
+		c.mu.Lock()
+		began := len(c.order)
+		c.mu.Unlock()
+		c.queue.mu.Lock()
+		namespaces, held := len(c.held), len(c.held["shop"])
+		c.queue.mu.Unlock()
+		if namespaces != 1 || began+held != many+1 {
+			t.Errorf("%d passes have begun, and %d requests of %d namespaces are held", began, held, namespaces)
+		}
+		c.Add(of("new", 0))
+		if n := c.passes("new"); n != 1 {
+			t.Errorf("another namespace has %d passes", n)
+		}
+	})
+}
