@@ -27,6 +27,7 @@ import (
 	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
 	kubeapply "example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/caches"
+	"example.com/nginx-operator/internal/kube/eventlimit"
 	"example.com/nginx-operator/internal/kube/pages"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
@@ -175,7 +176,7 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		return nil, err
 	}
 	reads := caches.NewReadYourWrites(options.Namespaces, func() ctrlcache.Options { return options.cacheOptions(newContent()) })
-	return ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:    scheme,
 		Cache:     options.cacheOptions(content),
 		NewCache:  reads.NewCache,
@@ -191,6 +192,10 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		Controller:    ctrlconfig.Controller{SkipNameValidation: new(true)},
 		WebhookServer: webhookserver.New(webhookOptions(options, certificates)),
 	})
+	if err != nil {
+		return nil, err
+	}
+	return eventlimit.Manager{Manager: mgr, Limiter: eventlimit.New(clock.RealClock{})}, nil
 }
 
 // webhookOptions returns options that serve the certificate in a mounted folder, reloaded when it
