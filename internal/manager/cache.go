@@ -19,6 +19,7 @@ import (
 
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/boundedjson"
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/kube/caches"
@@ -56,9 +57,46 @@ func (o *Options) cacheOptions(content *content) ctrlcache.Options {
 	return ctrlcache.Options{
 		ByObject:                 byObject,
 		DefaultNamespaces:        o.cachedNamespaces(),
-		DefaultTransform:         ctrlcache.TransformStripManagedFields(),
+		DefaultTransform:         trimDeclared,
 		DefaultWatchErrorHandler: countWatchErrors,
 	}
+}
+
+// trimDeclared removes from an object that a user declares the metadata that only its users read. Of what remains, the schema
+// bounds the size.
+func trimDeclared(obj any) (any, error) {
+	object, ok := obj.(client.Object)
+	if !ok {
+		return obj, nil
+	}
+	object.SetManagedFields(nil)
+	object.SetGenerateName("")
+	object.SetSelfLink("")
+	object.SetOwnerReferences(cachedcontent.Controller(object))
+	object.SetLabels(ours(object.GetLabels()))
+	object.SetAnnotations(ours(object.GetAnnotations()))
+	if boundedjson.Size(object.GetFinalizers()) > maxMetadata {
+		object.SetFinalizers(slices.DeleteFunc(object.GetFinalizers(), func(name string) bool { return !isOurs(name) }))
+	}
+	return object, nil
+}
+
+// maxMetadata bounds the labels, the annotations and the finalizers of an object that a user declares, in bytes.
+const maxMetadata = 16 << 10
+
+// ours returns those labels or annotations that are the operator's; none if a user has given it too many.
+func ours(all map[string]string) map[string]string {
+	maps.DeleteFunc(all, func(name, _ string) bool { return !isOurs(name) })
+	if boundedjson.Size(all) > maxMetadata {
+		return nil
+	}
+	return all
+}
+
+// isOurs reports whether the name of a label, an annotation or a finalizer is the operator's.
+func isOurs(name string) bool {
+	domain, _, _ := strings.Cut(name, "/")
+	return domain+"/" == naming.Prefix || strings.HasSuffix(domain+"/", "."+naming.Prefix)
 }
 
 // newValuePool returns a pool for the values of cached objects.
@@ -101,6 +139,14 @@ func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcac
 	})
 }
 
+// identity returns what identifies the version of an object. Of the other metadata, users can make most as large as they like.
+func identity(o *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion, Generation: o.Generation,
+		CreationTimestamp: o.CreationTimestamp, DeletionTimestamp: o.DeletionTimestamp,
+	}
+}
+
 // trimReference keeps what identifies the version of a ConfigMap, and the label that marks it as
 // the operator's own. Of the one with the purges of a cache, it keeps what the cache controller reads.
 func trimReference(obj any) (any, error) {
@@ -109,14 +155,14 @@ func trimReference(obj any) (any, error) {
 		return obj, nil
 	}
 	all := meta.ObjectMeta
-	meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences, meta.Finalizers = nil, nil, nil, nil, nil
+	meta.ObjectMeta = identity(&all)
 	if owner := all.Labels[naming.LabelApplication]; owner != "" {
 		meta.Labels = map[string]string{naming.LabelApplication: owner}
 	}
 	owners := cachedcontent.Controller(&all)
 	if len(owners) > 0 && owners[0].Kind == cachev1alpha1.Kind && meta.Name == cachev1alpha1.PurgesName(owners[0].Name) {
 		keys := all.Annotations[purge.AnnotationKeys]
-		if len(keys) > maxKeysAnnotation {
+		if len(keys) > purge.MaxKeysText {
 			keys = purge.TooManyKeys
 		}
 		meta.Labels = map[string]string{cachev1alpha1.LabelNginxCache: all.Labels[cachev1alpha1.LabelNginxCache]}
@@ -131,7 +177,9 @@ func trimPod(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	pod.ManagedFields, pod.Finalizers, pod.OwnerReferences = nil, nil, cachedcontent.Controller(pod)
+	all := pod.ObjectMeta
+	pod.ObjectMeta = identity(&all)
+	pod.Labels, pod.Annotations, pod.OwnerReferences = all.Labels, all.Annotations, cachedcontent.Controller(&all)
 	maps.DeleteFunc(pod.Annotations, func(name, _ string) bool { return !strings.HasPrefix(name, naming.Prefix) })
 	var containers []corev1.Container
 	for _, c := range pod.Spec.Containers {
@@ -163,7 +211,9 @@ func trimClaim(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	claim.ManagedFields, claim.Annotations, claim.Finalizers, claim.OwnerReferences = nil, nil, nil, nil
+	labels := claim.Labels
+	claim.ObjectMeta = identity(&claim.ObjectMeta)
+	claim.Labels = labels
 	maps.DeleteFunc(claim.Labels, func(name, _ string) bool { return !slices.Contains(keptLabels, name) })
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		Resources:        corev1.VolumeResourceRequirements{Requests: storageOf(claim.Spec.Resources.Requests)},
@@ -184,12 +234,10 @@ func storageOf(resources corev1.ResourceList) corev1.ResourceList {
 // trimReplicaSet keeps what says to which application the pods of a ReplicaSet belong.
 func trimReplicaSet(obj any) (any, error) {
 	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		label := meta.Labels[naming.LabelApplication]
-		meta.ObjectMeta = metav1.ObjectMeta{
-			Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion,
-			CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
-			Labels: map[string]string{naming.LabelApplication: label}, OwnerReferences: cachedcontent.Controller(meta),
-		}
+		all := meta.ObjectMeta
+		meta.ObjectMeta = identity(&all)
+		meta.Labels = map[string]string{naming.LabelApplication: all.Labels[naming.LabelApplication]}
+		meta.OwnerReferences = cachedcontent.Controller(&all)
 	}
 	return obj, nil
 }
@@ -203,7 +251,7 @@ func trimAutoscaler(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	hpa.ManagedFields, hpa.Annotations, hpa.Labels, hpa.OwnerReferences, hpa.Finalizers = nil, nil, nil, nil, nil
+	hpa.ObjectMeta = identity(&hpa.ObjectMeta)
 	target := hpa.Spec.ScaleTargetRef
 	if len(target.APIVersion)+len(target.Kind)+len(target.Name) > maxTarget {
 		target = autoscalingv2.CrossVersionObjectReference{}

@@ -31,8 +31,6 @@ const kindConfigMap = "ConfigMap"
 const (
 	maxPod   = 64 << 10
 	maxOwned = 256 << 10
-	// maxKeysAnnotation is the most that is cached of the keys that a cache has had.
-	maxKeysAnnotation = 16 << 10
 )
 
 // The sizes of objects that take nothing of a budget, in bytes: their number is for a ResourceQuota to bound. Those of

@@ -15,8 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/job"
@@ -27,8 +29,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/observe"
 )
 
-// identity is the most that an object takes without its content, in bytes.
-const identity = 3 << 10
+// maxIdentity is the most that an object takes without its content, in bytes.
+const maxIdentity = 3 << 10
 
 // TestCachedObjectsAreBounded: 300 large objects of any kind in one namespace take no more than its budget, with whatever owner.
 // Kubernetes bounds neither the labels nor the owners of an object.
@@ -43,6 +45,11 @@ func TestCachedObjectsAreBounded(t *testing.T) {
 	if len(byObject) < 15 {
 		t.Fatalf("only %d kinds are cached", len(byObject))
 	}
+	for _, declared := range []client.Object{
+		&backupv1alpha1.NginxBackup{}, &backupv1alpha1.NginxBackupPolicy{}, &backupv1alpha1.NginxRestore{}, &cachev1alpha1.NginxCachePurge{},
+	} {
+		byObject[declared] = ctrlcache.ByObject{Transform: options.cacheOptions(newContent()).DefaultTransform}
+	}
 	for of, how := range byObject {
 		switch of.(type) {
 		case *v1alpha2.NginxOperator, *cachev1alpha1.NginxCache:
@@ -52,6 +59,10 @@ func TestCachedObjectsAreBounded(t *testing.T) {
 		}
 		for name, owner := range owners {
 			t.Run(reflect.TypeOf(of).Elem().Name()+" of "+name, func(t *testing.T) {
+				labels := labels
+				if len(owner.UID) < len(long) {
+					labels = map[string]string{naming.LabelApplication: "web", job.LabelTask: string(job.Create)}
+				}
 				size := 0
 				for i := range objects {
 					got, err := how.Transform(large(of, i, labels, owner))
@@ -60,7 +71,7 @@ func TestCachedObjectsAreBounded(t *testing.T) {
 					}
 					size += boundedjson.Size(got)
 				}
-				if size > observe.MaxObjectsOfNamespace+objects*identity {
+				if size > observe.MaxObjectsOfNamespace+objects*maxIdentity {
 					t.Errorf("they take %d MiB", size>>20)
 				}
 			})
@@ -75,7 +86,7 @@ func TestReferencesAreBounded(t *testing.T) {
 		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Name: cachev1alpha1.PurgesName(owner.Name), OwnerReferences: []metav1.OwnerReference{owner},
 		}}
-		if got, err := trimReference(meta); err != nil || boundedjson.Size(got) > identity+len(meta.Name) {
+		if got, err := trimReference(meta); err != nil || boundedjson.Size(got) > maxIdentity+len(meta.Name) {
 			t.Errorf("%s: %v, %d bytes", name, err, boundedjson.Size(got))
 		}
 	}
@@ -136,7 +147,7 @@ func TestOptionalObjectsAreBounded(t *testing.T) {
 				last = got.(*unstructured.Unstructured)
 				size += boundedjson.Size(last)
 			}
-			if size > observe.MaxObjectsOfNamespace+objects*identity || allowance.Budget.Used() > observe.MaxObjectsOfNamespace {
+			if size > observe.MaxObjectsOfNamespace+objects*maxIdentity || allowance.Budget.Used() > observe.MaxObjectsOfNamespace {
 				t.Errorf("%s with %s: they take %d MiB", kind.Name, name, size>>20)
 			}
 			if last.Object["spec"] != nil || last.GroupVersionKind() != kind.GVK || observe.ApplicationLabel(last)[0] != "web" {
@@ -146,7 +157,6 @@ func TestOptionalObjectsAreBounded(t *testing.T) {
 	}
 }
 
-// large returns an object of a kind with labels, and with a forged owner.
 // owners are controllers that a user can name.
 var owners = map[string]metav1.OwnerReference{
 	"an NginxOperator":  {APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind, Name: "web", UID: "forged", Controller: new(true)},
@@ -158,6 +168,7 @@ var owners = map[string]metav1.OwnerReference{
 
 var long = strings.Repeat("x", 200<<10)
 
+// large returns an object of a kind with labels and an owner.
 func large(of client.Object, number int, labels map[string]string, owner metav1.OwnerReference) client.Object {
 	if _, ok := of.(*appsv1.ReplicaSet); ok {
 		of = &metav1.PartialObjectMetadata{}
@@ -168,6 +179,9 @@ func large(of client.Object, number int, labels map[string]string, owner metav1.
 	object.SetUID(types.UID(fmt.Sprint("uid-", number)))
 	object.SetOwnerReferences([]metav1.OwnerReference{owner})
 	object.SetLabels(maps.Clone(labels))
+	object.SetGenerateName(long)
+	object.SetFinalizers([]string{long})
+	object.SetSelfLink(long)
 	switch o := object.(type) {
 	case *corev1.PersistentVolumeClaim:
 		o.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}

@@ -72,8 +72,8 @@ func FuzzLog(f *testing.F) {
 			// There is no room, or the last number is the greatest one.
 			return
 		}
-		if number <= last || log.Number("new") == 0 {
-			t.Fatalf("after %d, the purge gets the number %d, and is found under %d", last, number, log.Number("new"))
+		if number <= last || log.Numbers()["new"] == 0 {
+			t.Fatalf("after %d, the purge gets the number %d, and is found under %d", last, number, log.Numbers()["new"])
 		}
 		data, err := log.Data()
 		if err != nil {

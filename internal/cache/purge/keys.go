@@ -13,6 +13,9 @@ const AnnotationKeys = "cache.operator.example.com/keys"
 // TooManyKeys stands for an annotation that is too long to be kept. It cannot be read.
 const TooManyKeys = "too many"
 
+// MaxKeysText bounds the text of an annotation with keys, in bytes. A longer one counts as too many keys.
+const MaxKeysText = 16 << 10
+
 // maxKeys bounds the keys that are remembered. With more, a purge of a URL purges everything.
 const maxKeys = 32
 
@@ -26,7 +29,7 @@ func ParseKeys(text string) Keys {
 	if text == "" {
 		return nil
 	}
-	if err := json.Unmarshal([]byte(text), &keys); err != nil {
+	if len(text) > MaxKeysText || json.Unmarshal([]byte(text), &keys) != nil {
 		return make(Keys, maxKeys+1)
 	}
 	return keys

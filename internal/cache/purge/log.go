@@ -51,14 +51,13 @@ func (l *Log) Data() (map[string]string, error) {
 	return data, nil
 }
 
-// Number returns the number of the purge of an object; 0 if it is not in the log.
-func (l *Log) Number(owner string) int64 {
+// Numbers returns the numbers of the purges in the log by their objects.
+func (l *Log) Numbers() map[string]int64 {
+	numbers := make(map[string]int64, len(l.Shards.List))
 	for _, p := range l.Shards.List {
-		if p.Owner == owner {
-			return p.Number
-		}
+		numbers[p.Owner] = p.Number
 	}
-	return 0
+	return numbers
 }
 
 // NewLog returns the log of a cache that begins at a time. Whatever a volume has from before is dropped.

@@ -99,7 +99,7 @@ func TestLog(t *testing.T) {
 	var log Log
 	target := of(instanceapi.Target{Host: "h", Path: "/a"})
 	for i, tt := range []struct{ now, want int64 }{{1000, 1000}, {1000, 1001}, {500, 1002}, {2000, 2000}} {
-		if got, err := log.Add(fmt.Sprint(i), target, time.UnixMilli(tt.now)); err != nil || got != tt.want || log.Number(fmt.Sprint(i)) != tt.want {
+		if got, err := log.Add(fmt.Sprint(i), target, time.UnixMilli(tt.now)); err != nil || got != tt.want || log.Numbers()[fmt.Sprint(i)] != tt.want {
 			t.Errorf("number %d, want %d", got, tt.want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestForget(t *testing.T) {
 	if diff := cmp.Diff(log, again, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("read again, -want +got:\n%s", diff)
 	}
-	if again.Shards.Since != 1001 || len(again.Shards.List) != 2 || again.Edge.Since != 1001 || len(again.Edge.List) != 0 || again.Number("1") != 0 {
+	if again.Shards.Since != 1001 || len(again.Shards.List) != 2 || again.Edge.Since != 1001 || len(again.Edge.List) != 0 || again.Numbers()["1"] != 0 {
 		t.Errorf("%+v", again)
 	}
 }

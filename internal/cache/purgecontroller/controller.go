@@ -55,7 +55,7 @@ type Reconciler struct {
 // Reconcile is one pass over the purges of one cache.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	list := &v1alpha1.NginxCachePurgeList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(req.Namespace), client.MatchingFields{indexCache: req.Name}); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(req.Namespace), client.MatchingFields{indexCache: req.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, err
 	}
 	next, err := r.expire(ctx, list.Items)
@@ -130,8 +130,9 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 	all := pods.all(cache.Name)
 	var next time.Duration
 	complete := true
+	numbers := memory.log.Numbers()
 	for _, p := range open {
-		o := memory.outcome(p, all)
+		o := memory.outcome(p, numbers[string(p.UID)], all)
 		if err := r.write(ctx, p, o); err != nil {
 			return 0, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,26 +42,35 @@ func (r *Reconciler) remember(ctx context.Context, cache *v1alpha1.NginxCache, o
 		m.log.Shards.Since, m.log.Edge.Since = newest, newest
 	}
 	m.log.Forget(m.finished(open, purge.Proven(pods.all(cache.Name), "")))
-	added := false
+	if !m.add(m.keys(cache), open, r.Clock.Now()) {
+		return m, nil
+	}
+	return m, r.store(ctx, cache, m)
+}
+
+// add adds the open purges that are not remembered yet, up to the first one that has no room, and reports whether there are any.
+// keys are those of the cache.
+func (m *memory) add(keys purge.Keys, open []*v1alpha1.NginxCachePurge, now time.Time) (added bool) {
+	numbers := m.log.Numbers()
 	for _, p := range open {
-		if m.log.Number(string(p.UID)) > 0 {
+		if numbers[string(p.UID)] > 0 {
 			continue
 		}
-		wanted, err := purge.Wanted(m.keys(cache), &p.Spec)
+		wanted, err := purge.Wanted(keys, &p.Spec)
 		if err == nil {
-			_, err = m.log.Add(string(p.UID), wanted, r.Clock.Now())
+			_, err = m.log.Add(string(p.UID), wanted, now)
 		}
 		switch {
 		case err == nil:
 			added = true
-		case !errors.Is(err, purge.ErrNoRoom):
+		case errors.Is(err, purge.ErrNoRoom):
+			// Each try encodes the whole log, and there can be any number of purges.
+			return added
+		default:
 			m.rejected[p.Name] = err
 		}
 	}
-	if !added {
-		return m, nil
-	}
-	return m, r.store(ctx, cache, m)
+	return added
 }
 
 // keys returns the keys that objects of the cache can have.
@@ -74,8 +84,9 @@ func (m *memory) keys(cache *v1alpha1.NginxCache) purge.Keys {
 
 // finished returns the number up to which all pods have carried out the purges, without those that are open.
 func (m *memory) finished(open []*v1alpha1.NginxCachePurge, proven int64) int64 {
+	numbers := m.log.Numbers()
 	for _, p := range open {
-		if number := m.log.Number(string(p.UID)); number > 0 {
+		if number := numbers[string(p.UID)]; number > 0 {
 			proven = min(proven, number-1)
 		}
 	}
@@ -145,12 +156,11 @@ func (r *Reconciler) store(ctx context.Context, cache *v1alpha1.NginxCache, m *m
 	return nil
 }
 
-// outcome returns how far a purge is.
-func (m *memory) outcome(p *v1alpha1.NginxCachePurge, pods []purge.Pod) outcome {
+// outcome returns how far a purge with a number is; 0: it has none.
+func (m *memory) outcome(p *v1alpha1.NginxCachePurge, number int64, pods []purge.Pod) outcome {
 	if err := m.rejected[p.Name]; err != nil {
 		return outcome{reason: v1alpha1.ReasonRejected, message: err.Error() + ": nothing was purged"}
 	}
-	number := m.log.Number(string(p.UID))
 	if number == 0 {
 		return outcome{reason: v1alpha1.ReasonTooManyPurges, message: "too many purges wait for pods: this one is carried out once they have been; a purge of a prefix takes the place of many URLs"}
 	}
