@@ -53,6 +53,9 @@ type NginxBackupPolicySpec struct {
 	// selector selects the NginxOperators to back up by their labels. An empty one selects all of
 	// the namespace.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 64",message="at most 64 matchLabels are allowed"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 16",message="at most 16 matchExpressions are allowed"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) > 16 || self.matchExpressions.all(e, !has(e.values) || size(e.values) <= 64)",message="at most 64 values are allowed in each of matchExpressions"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// triggers say when a backup is created.
 	// +required

@@ -116,6 +116,7 @@ func (c *Collector) collectPolicies(ctx context.Context, tallies map[types.Names
 	slices.SortFunc(policies.Items, func(a, b v1alpha1.NginxBackupPolicy) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
+	list, namespace := &v1alpha2.NginxOperatorList{}, ""
 	for i := range policies.Items {
 		policy := &policies.Items[i]
 		if i < c.Limit {
@@ -126,8 +127,14 @@ func (c *Collector) collectPolicies(ctx context.Context, tallies map[types.Names
 			// Its status reports what is wrong with it.
 			continue
 		}
-		list := &v1alpha2.NginxOperatorList{}
-		if err := c.Cache.List(ctx, list, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		if policy.Namespace != namespace {
+			list = &v1alpha2.NginxOperatorList{}
+			if err := c.Cache.List(ctx, list, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+				return err
+			}
+			namespace = policy.Namespace
+		}
+		if err := ctx.Err(); err != nil {
 			return err
 		}
 		var last time.Time

@@ -33,11 +33,32 @@ func targetPredicate(policy *v1alpha1.NginxBackupPolicy) (func(*v1alpha2.NginxOp
 	if t := policy.Spec.Target; t != nil {
 		return func(nginx *v1alpha2.NginxOperator) bool { return nginx.Name == t.Name }, nil
 	}
+	if err := checkSelector(policy.Spec.Selector); err != nil {
+		return nil, err
+	}
 	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.Selector)
 	if err != nil {
 		return nil, err
 	}
 	return func(nginx *v1alpha2.NginxOperator) bool { return selector.Matches(labels.Set(nginx.Labels)) }, nil
+}
+
+// maxRequirements bounds the values that a selector compares labels with: each pass, and each scrape, parses it. The schema allows
+// less; an earlier one had no bounds.
+const maxRequirements = 2048
+
+func checkSelector(selector *metav1.LabelSelector) error {
+	if selector == nil {
+		return nil
+	}
+	n := len(selector.MatchLabels)
+	for i := range selector.MatchExpressions {
+		n += 1 + len(selector.MatchExpressions[i].Values)
+	}
+	if n > maxRequirements {
+		return fmt.Errorf("it has %d labels, expressions and values: at most %d are allowed", n, maxRequirements)
+	}
+	return nil
 }
 
 // PolicyError describes what is wrong with a policy.

@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/v1alpha2"
 )
@@ -16,6 +19,40 @@ type Fingerprint struct {
 	Change string `json:"change"`
 	// Replicas is the declared number of replicas.
 	Replicas int32 `json:"replicas"`
+}
+
+// mostFingerprints bounds the remembered ones.
+const mostFingerprints = 1 << 14
+
+// Fingerprints remembers fingerprints by the versions of applications: each policy of a namespace needs those of all of its
+// applications, and to compute one takes as long as to encode a spec. It is safe for concurrent use.
+type Fingerprints struct {
+	mu        sync.Mutex
+	byVersion map[version]Fingerprint
+}
+
+type version struct {
+	uid     types.UID
+	version string
+}
+
+// Of is FingerprintOf for an object of the API server.
+func (f *Fingerprints) Of(nginx *v1alpha2.NginxOperator) (Fingerprint, error) {
+	key := version{nginx.UID, nginx.ResourceVersion}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if state, ok := f.byVersion[key]; ok {
+		return state, nil
+	}
+	state, err := FingerprintOf(nginx)
+	if err != nil {
+		return state, err
+	}
+	if len(f.byVersion) >= mostFingerprints || f.byVersion == nil {
+		f.byVersion = map[version]Fingerprint{}
+	}
+	f.byVersion[key] = state
+	return state, nil
 }
 
 // FingerprintOf returns the fingerprint of an application.

@@ -234,3 +234,30 @@ func bombOf(t *testing.T, head string, files int, size int64) []byte {
 	}
 	return packed.Bytes()
 }
+
+// TestFingerprints: a fingerprint is computed once for each version of an application, and few are remembered.
+func TestFingerprints(t *testing.T) {
+	var known Fingerprints
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{UID: "web", ResourceVersion: "1"}}
+	first, err := known.Of(nginx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nginx.Spec.ForceRedeploy = new("again")
+	if again, err := known.Of(nginx); err != nil || again != first {
+		t.Errorf("it is computed again: %v", err)
+	}
+	nginx.ResourceVersion = "2"
+	if next, err := known.Of(nginx); err != nil || next == first {
+		t.Errorf("another version has the same: %v", err)
+	}
+	for i := range mostFingerprints + 1 {
+		nginx.ResourceVersion = fmt.Sprint(i)
+		if _, err := known.Of(nginx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(known.byVersion); n > mostFingerprints {
+		t.Errorf("%d are remembered", n)
+	}
+}

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -81,6 +82,12 @@ var policies = []submission{
 	{name: "everything", spec: `{selector: {matchLabels: {a: b}}, triggers: {change: {settleSeconds: 3600}, scale: {}, schedule: {cron: "*/5 3 * * 1-5", timeZone: Europe/Berlin}}, destination: {url: "s3://backups", secret: {name: s3}}, includeSecrets: {ageRecipients: [` + recipient + `]}, retention: {keepLast: 10000, keepDays: 36500}, suspend: true}`},
 	{name: "longest name", object: strings.Repeat("a", 63), spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`},
 	{name: "name too long", object: strings.Repeat("a", 64), spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`, want: "at most 63 characters long: it is the value of a label"},
+	{name: "many labels", spec: selecting(`{matchLabels: {` + repeated(64, "l%d: v") + `}}`)},
+	{name: "too many labels", spec: selecting(`{matchLabels: {` + repeated(65, "l%d: v") + `}}`), want: "at most 64 matchLabels are allowed"},
+	{name: "many expressions", spec: selecting(`{matchExpressions: [` + repeated(16, "{key: k%d, operator: Exists}") + `]}`)},
+	{name: "too many expressions", spec: selecting(`{matchExpressions: [` + repeated(17, "{key: k%d, operator: Exists}") + `]}`), want: "at most 16 matchExpressions are allowed"},
+	{name: "many values", spec: selecting(`{matchExpressions: [{key: k, operator: In, values: [` + repeated(64, "v%d") + `]}]}`)},
+	{name: "too many values", spec: selecting(`{matchExpressions: [{key: k, operator: In, values: [` + repeated(65, "v%d") + `]}]}`), want: "at most 64 values are allowed in each of matchExpressions"},
 	{name: "target and selector", spec: `{target: {name: web}, selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`, want: "set exactly one of target and selector"},
 	{name: "neither", spec: `{triggers: {change: {}}, destination: {url: "pvc://backups"}}`, want: "set exactly one of target and selector"},
 	{name: "no triggers", spec: `{selector: {}, destination: {url: "pvc://backups"}}`, want: "spec.triggers: Required value"},
@@ -303,4 +310,18 @@ func TestRestoreImmutable(t *testing.T) {
 			answered(t, kube.Update(t.Context(), r, client.DryRunAll), want)
 		})
 	}
+}
+
+// selecting returns the spec of a policy with a selector.
+func selecting(selector string) string {
+	return `{selector: ` + selector + `, triggers: {change: {}}, destination: {url: "pvc://backups"}}`
+}
+
+// repeated returns a number of items of a list or map, with their numbers in place of %d.
+func repeated(n int, item string) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf(item, i))
+	}
+	return strings.Join(all, ", ")
 }

@@ -40,7 +40,11 @@ func (r *Reconciler) enqueueTargetOfBackup() handler.EventHandler {
 		UpdateFunc: target.Update,
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			if b, ok := e.Object.(*v1alpha1.NginxBackup); ok && plan.LeavesData(b) {
-				r.settling.noteBackupDeleted(types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Target.Name}, r.Clock.Now())
+				key := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Target.Name}
+				r.settling.noteBackupDeleted(key, r.Clock.Now())
+				// A pass over a target that does not exist forgets it.
+				q.Add(reconcile.Request{NamespacedName: key})
+				return
 			}
 			target.Delete(ctx, e, q)
 		},

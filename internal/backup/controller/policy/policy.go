@@ -38,7 +38,8 @@ type Reconciler struct {
 	// ListingPeriod is the interval at which each destination is listed; 0: only after changes.
 	ListingPeriod time.Duration
 
-	deletions pendingListings
+	deletions    pendingListings
+	fingerprints snapshot.Fingerprints
 }
 
 // pass is one reconciliation of one policy. Each step reads what those before it found.
@@ -84,6 +85,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pa
 	p := &pass{Reconciler: r, policy: &v1alpha1.NginxBackupPolicy{}, now: r.Clock.Now()}
 	if err := r.Client.Get(ctx, key, p.policy); err != nil {
 		r.Runner.Queue.Remove(ctx, policyWaiter(key))
+		r.deletions.take(key)
 		return nil, client.IgnoreNotFound(err)
 	}
 	if p.policy.DeletionTimestamp != nil {
@@ -132,7 +134,7 @@ func (r *Reconciler) selectTargets(ctx context.Context, policy *v1alpha1.NginxBa
 		if nginx.DeletionTimestamp != nil || !selected(nginx) {
 			continue
 		}
-		state, err := snapshot.FingerprintOf(nginx)
+		state, err := r.fingerprints.Of(nginx)
 		if err != nil {
 			return nil, err
 		}
