@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/boundedjson"
@@ -43,6 +43,8 @@ func (o *Options) cacheOptions(content *content) ctrlcache.Options {
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
+			// It is updated as a whole, with the metadata of who installs it.
+			Transform: ctrlcache.TransformStripManagedFields(),
 		},
 	}
 	kinds := desired.DistinctKinds(application.KindDeployment)
@@ -76,7 +78,7 @@ func trimDeclared(obj any) (any, error) {
 	object.SetLabels(ours(object.GetLabels()))
 	object.SetAnnotations(ours(object.GetAnnotations()))
 	if boundedjson.Size(object.GetFinalizers()) > maxMetadata {
-		object.SetFinalizers(slices.DeleteFunc(object.GetFinalizers(), func(name string) bool { return !isOurs(name) }))
+		cachedcontent.RemoveFinalizers(object, backupv1alpha1.Finalizer)
 	}
 	return object, nil
 }
@@ -86,17 +88,29 @@ const maxMetadata = 16 << 10
 
 // ours returns those labels or annotations that are the operator's; none if a user has given it too many.
 func ours(all map[string]string) map[string]string {
-	maps.DeleteFunc(all, func(name, _ string) bool { return !isOurs(name) })
-	if boundedjson.Size(all) > maxMetadata {
+	kept := selected(all, func(name string) bool {
+		domain, _, _ := strings.Cut(name, "/")
+		return domain+"/" == naming.Prefix || strings.HasSuffix(domain+"/", "."+naming.Prefix)
+	})
+	if boundedjson.Size(kept) > maxMetadata {
 		return nil
 	}
-	return all
+	return kept
 }
 
-// isOurs reports whether the name of a label, an annotation or a finalizer is the operator's.
-func isOurs(name string) bool {
-	domain, _, _ := strings.Cut(name, "/")
-	return domain+"/" == naming.Prefix || strings.HasSuffix(domain+"/", "."+naming.Prefix)
+// selected returns the entries whose names are wanted; nil if there are none. A map that has lost its entries would still take
+// the memory of all.
+func selected(all map[string]string, wanted func(name string) bool) (kept map[string]string) {
+	for name, value := range all {
+		if !wanted(name) {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[name] = value
+	}
+	return kept
 }
 
 // newValuePool returns a pool for the values of cached objects.
@@ -179,8 +193,8 @@ func trimPod(obj any) (any, error) {
 	}
 	all := pod.ObjectMeta
 	pod.ObjectMeta = identity(&all)
-	pod.Labels, pod.Annotations, pod.OwnerReferences = all.Labels, all.Annotations, cachedcontent.Controller(&all)
-	maps.DeleteFunc(pod.Annotations, func(name, _ string) bool { return !strings.HasPrefix(name, naming.Prefix) })
+	pod.Labels, pod.OwnerReferences = all.Labels, cachedcontent.Controller(&all)
+	pod.Annotations = selected(all.Annotations, func(name string) bool { return strings.HasPrefix(name, naming.Prefix) })
 	var containers []corev1.Container
 	for _, c := range pod.Spec.Containers {
 		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
@@ -213,8 +227,7 @@ func trimClaim(obj any) (any, error) {
 	}
 	labels := claim.Labels
 	claim.ObjectMeta = identity(&claim.ObjectMeta)
-	claim.Labels = labels
-	maps.DeleteFunc(claim.Labels, func(name, _ string) bool { return !slices.Contains(keptLabels, name) })
+	claim.Labels = selected(labels, func(name string) bool { return slices.Contains(keptLabels, name) })
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		Resources:        corev1.VolumeResourceRequirements{Requests: storageOf(claim.Spec.Resources.Requests)},
 		StorageClassName: claim.Spec.StorageClassName,

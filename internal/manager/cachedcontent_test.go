@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/boundedjson"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -76,6 +79,40 @@ func TestCachedObjectsAreBounded(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTransformations: each kind has a transformation of its own. The default removes metadata that other users need.
+func TestTransformations(t *testing.T) {
+	options := Options{Controllers: []string{ControllerNginx, ControllerBackup, ControllerCache}}
+	for of, how := range options.cacheOptions(newContent()).ByObject {
+		if how.Transform == nil {
+			t.Errorf("%T has none", of)
+		}
+	}
+}
+
+// TestTrimDeclared: of the metadata of what users declare, what is the operator's is kept, up to a size. A patch of finalizers that
+// are not in the cache is refused.
+func TestTrimDeclared(t *testing.T) {
+	finalizers := []string{backupv1alpha1.Finalizer, "example.com/theirs"}
+	backup := &backupv1alpha1.NginxBackup{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", GenerateName: "a", ManagedFields: []metav1.ManagedFieldsEntry{{}}, Finalizers: slices.Clone(finalizers),
+		Labels: map[string]string{backupv1alpha1.LabelPolicy: "p", "example.com/theirs": "x"}, Annotations: map[string]string{"theirs": "x"},
+	}}
+	want := &backupv1alpha1.NginxBackup{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", Finalizers: finalizers, Labels: map[string]string{backupv1alpha1.LabelPolicy: "p"},
+	}}
+	got, err := trimDeclared(backup)
+	if diff := cmp.Diff(any(want), got); diff != "" || err != nil || !cachedcontent.HasAllFinalizers(backup) {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	for i := range 10_000 {
+		backup.Finalizers = append(backup.Finalizers, fmt.Sprintf("x%d.operator.example.com/theirs", i))
+		backup.Labels[fmt.Sprintf("operator.example.com/x%d", i)] = "x"
+	}
+	if _, err := trimDeclared(backup); err != nil || len(backup.Labels) > 0 || cachedcontent.HasAllFinalizers(backup) || !slices.Equal(backup.Finalizers, finalizers[:1]) {
+		t.Errorf("%v, %d labels, finalizers %.100q", err, len(backup.Labels), backup.Finalizers)
 	}
 }
 

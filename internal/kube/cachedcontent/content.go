@@ -3,7 +3,9 @@ package cachedcontent
 
 import (
 	"crypto/rand"
+	"maps"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -132,6 +134,30 @@ func (a Allowance) release(object client.Object) {
 
 // Release gives back what all objects of the kind took, when their cache has ended.
 func (a Allowance) Release() { a.Budget.ReleaseKind(a.Kind) }
+
+// annotationFinalizers says of an object that finalizers are not in the cache. Like annotationNotCached, no user can set it.
+var annotationFinalizers = "operator.example.com/without-finalizers-" + rand.Text()
+
+// RemoveFinalizers removes the finalizers of an object, but one, before it is cached.
+func RemoveFinalizers(object metav1.Object, but string) {
+	var kept []string
+	if slices.Contains(object.GetFinalizers(), but) {
+		kept = []string{but}
+	}
+	object.SetFinalizers(kept)
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationFinalizers] = ""
+	object.SetAnnotations(annotations)
+}
+
+// HasAllFinalizers reports whether the cache has all finalizers of an object. A patch of others would remove those that it lacks.
+func HasAllFinalizers(object metav1.Object) bool {
+	_, removed := object.GetAnnotations()[annotationFinalizers]
+	return !removed
+}
 
 // IsCached reports whether a cached object has its content.
 func IsCached(object metav1.Object) bool {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/outcome"
 	"example.com/nginx-operator/internal/backup/progress"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 )
 
 // deletionTimeout bounds the attempts to delete data. After it, the object is removed and the data
@@ -45,6 +47,9 @@ func (p *pass) removeFinalizer(ctx context.Context) error {
 
 // patch writes the metadata, unless the object has changed since it was read.
 func (p *pass) patch(ctx context.Context, before *v1alpha1.NginxBackup) error {
+	if !cachedcontent.HasAllFinalizers(before) {
+		return errors.New("it has more than 16 KiB of finalizers: remove some")
+	}
 	err := p.Client.Patch(ctx, p.backup, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(controller.FieldManager))
 	return client.IgnoreNotFound(err)
 }

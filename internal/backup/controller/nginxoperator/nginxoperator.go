@@ -22,6 +22,7 @@ import (
 	"example.com/nginx-operator/internal/backup/controller"
 	"example.com/nginx-operator/internal/backup/plan"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/kube/cachedcontent"
 )
 
 // Reconciler ensures that NginxOperators have the backups that policies require.
@@ -170,6 +171,9 @@ func (r *Reconciler) deleteWithData(ctx context.Context, b *v1alpha1.NginxBackup
 		return r.delete(ctx, b)
 	}
 	if b.Spec.DeletionPolicy != v1alpha1.Delete || !controllerutil.ContainsFinalizer(b, v1alpha1.Finalizer) {
+		if !cachedcontent.HasAllFinalizers(b) {
+			return errors.New("it has more than 16 KiB of finalizers: remove some")
+		}
 		expired := b.DeepCopy()
 		expired.Spec.DeletionPolicy = v1alpha1.Delete
 		controllerutil.AddFinalizer(expired, v1alpha1.Finalizer)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -85,7 +86,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pa
 	p := &pass{Reconciler: r, policy: &v1alpha1.NginxBackupPolicy{}, now: r.Clock.Now()}
 	if err := r.Client.Get(ctx, key, p.policy); err != nil {
 		r.Runner.Queue.Remove(ctx, policyWaiter(key))
-		r.deletions.take(key)
+		if apierrors.IsNotFound(err) {
+			r.deletions.take(key)
+		}
 		return nil, client.IgnoreNotFound(err)
 	}
 	if p.policy.DeletionTimestamp != nil {
