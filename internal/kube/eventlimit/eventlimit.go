@@ -4,6 +4,7 @@ package eventlimit
 
 import (
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,7 +22,13 @@ const (
 	perSecond  = 2
 	totalBurst = 8000
 	total      = 10
+	// Whatever others record, a namespace has room for a few: these at once, and one in that time after that.
+	reserve      = 20
+	reserveEvery = 10 * time.Second
 )
+
+// logEvery is the least time between two messages about dropped events of a namespace.
+const logEvery = time.Minute
 
 // Limiter bounds the events of all recorders of a manager. It is safe for concurrent use.
 type Limiter struct {
@@ -34,9 +41,9 @@ type Limiter struct {
 
 // namespace is what a namespace may record.
 type namespace struct {
-	*rate.Limiter
-	// dropping reports whether the last event was dropped.
-	dropping bool
+	all, reserve *rate.Limiter
+	// logged is when it was last logged that events are dropped.
+	logged time.Time
 }
 
 // New returns a limiter for a manager.
@@ -88,15 +95,15 @@ func (l *Limiter) admits(regarding runtime.Object) bool {
 	n := l.namespaces[name]
 	if n == nil {
 		l.forget()
-		n = &namespace{Limiter: rate.NewLimiter(perSecond, burst)}
+		n = &namespace{all: rate.NewLimiter(perSecond, burst), reserve: rate.NewLimiter(rate.Every(reserveEvery), reserve)}
 		l.namespaces[name] = n
 	}
 	// The total is only for what the namespace may record.
-	admitted := n.AllowN(now, 1) && l.total.AllowN(now, 1)
-	if !admitted && !n.dropping {
+	admitted := n.all.AllowN(now, 1) && (l.total.AllowN(now, 1) || n.reserve.AllowN(now, 1))
+	if !admitted && now.Sub(n.logged) >= logEvery {
+		n.logged = now
 		log.Log.Info("events are dropped: there are too many", "namespace", name)
 	}
-	n.dropping = !admitted
 	return admitted
 }
 
@@ -104,7 +111,7 @@ func (l *Limiter) admits(regarding runtime.Object) bool {
 func (l *Limiter) forget() {
 	now := l.clock.Now()
 	for name, n := range l.namespaces {
-		if n.TokensAt(now) >= burst {
+		if n.all.TokensAt(now) >= burst && n.reserve.TokensAt(now) >= reserve {
 			delete(l.namespaces, name)
 		}
 	}

@@ -38,8 +38,11 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range 2 * totalBurst / burst {
 		sum += record(fmt.Sprint("other-", i), burst)
 	}
-	if sum > totalBurst {
-		t.Errorf("%d events of all namespaces are recorded at once, want at most %d", sum, totalBurst)
+	if most := totalBurst + 2*totalBurst/burst*reserve; sum > most {
+		t.Errorf("%d events of all namespaces are recorded at once, want at most %d", sum, most)
+	}
+	if got := record("quiet", 2*reserve); got != reserve {
+		t.Errorf("%d events of a namespace are recorded when others have recorded too many, want %d", got, reserve)
 	}
 	clock.SetTime(clock.Now().Add(time.Hour))
 	if got := record("new", 1); got != 1 || len(limiter.namespaces) != 1 {
