@@ -67,7 +67,7 @@ func FuzzLog(f *testing.F) {
 			return
 		}
 		last := log.Shards.Last()
-		number, err := log.Add("new", instanceapi.Purge{All: true}, now)
+		number, err := add(t, &log, "new", instanceapi.Purge{All: true}, now)
 		if err != nil {
 			// There is no room, or the last number is the greatest one.
 			return

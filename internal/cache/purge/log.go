@@ -74,23 +74,41 @@ var (
 	ErrTooLarge = errors.New("it names more than a log of purges can hold: purge fewer URLs at a time, or a prefix")
 )
 
-// Add adds a purge that an object declares, and returns its number.
-func (l *Log) Add(owner string, purge instanceapi.Purge, now time.Time) (int64, error) {
-	purge.Number, purge.Owner = max(l.Shards.Last()+1, now.UnixMilli()), owner
-	if !fits(instanceapi.Purges{Since: l.Shards.Since, List: []instanceapi.Purge{purge}}) {
-		return 0, ErrTooLarge
-	}
-	grown := instanceapi.Purges{Since: l.Shards.Since, List: append(slices.Clip(l.Shards.List), purge)}
-	if !fits(grown) {
-		return 0, ErrNoRoom
-	}
-	l.Shards = grown
-	return purge.Number, nil
+// Adder adds purges to a log. It encodes what the log has once, because there can be thousands of purges.
+type Adder struct {
+	log *Log
+	// bytes is the length of the encoded log.
+	bytes int
 }
 
-func fits(p instanceapi.Purges) bool {
-	text, err := p.Text()
-	return err == nil && len(text) <= instanceapi.MaxPurges
+// Adder returns what adds purges to the log.
+func (l *Log) Adder() (*Adder, error) {
+	text, err := l.Shards.Text()
+	// Others may have the same list.
+	l.Shards.List = slices.Clip(l.Shards.List)
+	return &Adder{log: l, bytes: len(text)}, err
+}
+
+// Add adds a purge that an object declares, and returns its number.
+func (a *Adder) Add(owner string, purge instanceapi.Purge, now time.Time) (int64, error) {
+	shards := &a.log.Shards
+	purge.Number, purge.Owner = max(shards.Last()+1, now.UnixMilli()), owner
+	text, err := instanceapi.Purges{Since: shards.Since, List: []instanceapi.Purge{purge}}.Text()
+	if err != nil || len(text) > instanceapi.MaxPurges {
+		return 0, ErrTooLarge
+	}
+	// That of an empty list is a part of the log already.
+	empty, err := instanceapi.Purges{Since: shards.Since, List: []instanceapi.Purge{}}.Text()
+	if err != nil {
+		return 0, err
+	}
+	more := len(text) - len(empty) + len(`,"purges":[]`)
+	if a.bytes+more > instanceapi.MaxPurges && len(shards.List) > 0 {
+		return 0, ErrNoRoom
+	}
+	shards.List = append(shards.List, purge)
+	a.bytes += more
+	return purge.Number, nil
 }
 
 // Forget forgets the purges up to a number, which all pods have carried out.

@@ -81,7 +81,7 @@ func FuzzWanted(f *testing.F) {
 			return
 		}
 		var log Log
-		if _, err := log.Add("u", wanted, time.UnixMilli(1)); err != nil {
+		if _, err := add(t, &log, "u", wanted, time.UnixMilli(1)); err != nil {
 			return
 		}
 		data, err := log.Data()
@@ -99,7 +99,7 @@ func TestLog(t *testing.T) {
 	var log Log
 	target := of(instanceapi.Target{Host: "h", Path: "/a"})
 	for i, tt := range []struct{ now, want int64 }{{1000, 1000}, {1000, 1001}, {500, 1002}, {2000, 2000}} {
-		if got, err := log.Add(fmt.Sprint(i), target, time.UnixMilli(tt.now)); err != nil || got != tt.want || log.Numbers()[fmt.Sprint(i)] != tt.want {
+		if got, err := add(t, &log, fmt.Sprint(i), target, time.UnixMilli(tt.now)); err != nil || got != tt.want || log.Numbers()[fmt.Sprint(i)] != tt.want {
 			t.Errorf("number %d, want %d", got, tt.want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestLog(t *testing.T) {
 func TestForget(t *testing.T) {
 	var log Log
 	for number := range int64(4) {
-		if _, err := log.Add(fmt.Sprint(number), of(instanceapi.Target{Host: "h", Path: "/a"}), time.UnixMilli(1000+number)); err != nil {
+		if _, err := add(t, &log, fmt.Sprint(number), of(instanceapi.Target{Host: "h", Path: "/a"}), time.UnixMilli(1000+number)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestLogIsBounded(t *testing.T) {
 	large := of(instanceapi.Target{Host: "h", Path: "/" + strings.Repeat("a", 100<<10)})
 	added := 0
 	for ; added < 100; added++ {
-		if _, err := log.Add("u", large, time.UnixMilli(1)); err != nil {
+		if _, err := add(t, &log, "u", large, time.UnixMilli(1)); err != nil {
 			if !errors.Is(err, ErrNoRoom) {
 				t.Error(err)
 			}
@@ -159,10 +159,10 @@ func TestLogIsBounded(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	var log Log
 	query := "?" + strings.Repeat("&", 350<<10)
-	if _, err := log.Add("u", of(instanceapi.Target{Host: "h", Path: "/a", Query: query}), time.UnixMilli(1)); err != nil {
+	if _, err := add(t, &log, "u", of(instanceapi.Target{Host: "h", Path: "/a", Query: query}), time.UnixMilli(1)); err != nil {
 		t.Error(err)
 	}
-	if _, err := log.Add("v", of(instanceapi.Target{Host: "h", Path: "/a", Query: query + query}), time.UnixMilli(1)); !errors.Is(err, ErrTooLarge) {
+	if _, err := add(t, &log, "v", of(instanceapi.Target{Host: "h", Path: "/a", Query: query + query}), time.UnixMilli(1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
 }
@@ -230,4 +230,18 @@ func TestProgress(t *testing.T) {
 	if len(missing) != 6 || Proven(missing, v1alpha1.TierShards) != 0 {
 		t.Errorf("with the shards that are missing: %+v", missing)
 	}
+}
+
+// add adds a purge to a log. What fits in the log is what a reader accepts.
+func add(t *testing.T, log *Log, owner string, purge instanceapi.Purge, now time.Time) (int64, error) {
+	t.Helper()
+	adder, err := log.Adder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := adder.Add(owner, purge, now)
+	if text, failure := log.Shards.Text(); failure != nil || len(text) > instanceapi.MaxPurges || len(text) > adder.bytes {
+		t.Errorf("the log has %d bytes, and is taken for %d: %v", len(text), adder.bytes, failure)
+	}
+	return number, err
 }

@@ -42,35 +42,44 @@ func (r *Reconciler) remember(ctx context.Context, cache *v1alpha1.NginxCache, o
 		m.log.Shards.Since, m.log.Edge.Since = newest, newest
 	}
 	m.log.Forget(m.finished(open, purge.Proven(pods.all(cache.Name), "")))
-	if !m.add(m.keys(cache), open, r.Clock.Now()) {
-		return m, nil
+	added, err := m.add(m.keys(cache), open, r.Clock.Now())
+	if err != nil || !added {
+		return m, err
 	}
 	return m, r.store(ctx, cache, m)
 }
 
-// add adds the open purges that are not remembered yet, up to the first one that has no room, and reports whether there are any.
-// keys are those of the cache.
-func (m *memory) add(keys purge.Keys, open []*v1alpha1.NginxCachePurge, now time.Time) (added bool) {
-	numbers := m.log.Numbers()
+// maxRefused is how many purges without room end the additions of a pass: there can be any number of them.
+const maxRefused = 8
+
+// add adds the open purges that are not remembered yet and have room, and reports whether there are any. keys are those of the
+// cache.
+func (m *memory) add(keys purge.Keys, open []*v1alpha1.NginxCachePurge, now time.Time) (added bool, err error) {
+	adder, err := m.log.Adder()
+	if err != nil {
+		return false, err
+	}
+	numbers, refused := m.log.Numbers(), 0
 	for _, p := range open {
 		if numbers[string(p.UID)] > 0 {
 			continue
 		}
 		wanted, err := purge.Wanted(keys, &p.Spec)
 		if err == nil {
-			_, err = m.log.Add(string(p.UID), wanted, now)
+			_, err = adder.Add(string(p.UID), wanted, now)
 		}
 		switch {
 		case err == nil:
 			added = true
-		case errors.Is(err, purge.ErrNoRoom):
-			// Each try encodes the whole log, and there can be any number of purges.
-			return added
-		default:
+		case !errors.Is(err, purge.ErrNoRoom):
 			m.rejected[p.Name] = err
+		default:
+			if refused++; refused == maxRefused {
+				return added, nil
+			}
 		}
 	}
-	return added
+	return added, nil
 }
 
 // keys returns the keys that objects of the cache can have.

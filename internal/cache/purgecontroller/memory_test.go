@@ -12,26 +12,31 @@ import (
 	"example.com/nginx-operator/api/cache/v1alpha1"
 )
 
-// TestOrderOfPurges: the first purge that has no room ends the pass over those that are not remembered: each try encodes the
-// whole log, and none is carried out before an earlier one.
-func TestOrderOfPurges(t *testing.T) {
+// TestRoomForPurges: a large purge that has no room delays no small one, and a pass ends after a few that have none.
+func TestRoomForPurges(t *testing.T) {
 	var open []*v1alpha1.NginxCachePurge
-	add := func(urls, length int) {
-		p := &v1alpha1.NginxCachePurge{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(len(open)))}}
-		for i := range urls {
-			p.Spec.URLs = append(p.Spec.URLs, fmt.Sprintf("https://h/%d/%s", i, strings.Repeat("x", length)))
+	declare := func(n, urls, length int) {
+		for range n {
+			p := &v1alpha1.NginxCachePurge{ObjectMeta: metav1.ObjectMeta{UID: types.UID(fmt.Sprint(len(open)))}}
+			for i := range urls {
+				p.Spec.URLs = append(p.Spec.URLs, fmt.Sprintf("https://h/%d/%s", i, strings.Repeat("x", length)))
+			}
+			open = append(open, p)
 		}
-		open = append(open, p)
 	}
-	add(100, 1900)
-	add(100, 1900)
-	add(100, 1900)
-	add(1, 1)
+	declare(3, 100, 1900)
+	declare(1, 1, 1)
+	declare(maxRefused, 100, 1900)
+	declare(1, 1, 1)
 	m := &memory{rejected: map[string]error{}}
-	if !m.add(nil, open, time.UnixMilli(1e12)) || len(m.log.Shards.List) != 2 || len(m.rejected) > 0 {
-		t.Errorf("%d of 4 purges are remembered, want the first 2; rejected: %v", len(m.log.Shards.List), m.rejected)
+	add := func(want int) {
+		t.Helper()
+		before := len(m.log.Shards.List)
+		added, err := m.add(nil, open, time.UnixMilli(1e12))
+		if got := len(m.log.Shards.List) - before; err != nil || got != want || added != (want > 0) || len(m.rejected) > 0 {
+			t.Errorf("%d purges are added, want %d: %v; rejected: %v", got, want, err, m.rejected)
+		}
 	}
-	if m.add(nil, open, time.UnixMilli(1e12)) {
-		t.Error("a full log takes another one")
-	}
+	add(3)
+	add(0)
 }
