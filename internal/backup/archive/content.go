@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,11 +92,12 @@ func (t *tree) any(name string) error {
 	if err != nil {
 		return t.broken(name, err)
 	}
-	if reason := left(name, info); reason != "" {
-		return t.skip(name, reason)
-	}
+	reason := left(name, info)
 	if err := checkPath(t.path(name), t.limits); err != nil && !isLimit(err) {
-		return t.skip(t.writable(name), "name that cannot be restored")
+		return t.skip(t.writable(name), cmp.Or(reason, "name that cannot be restored"))
+	}
+	if reason != "" {
+		return t.skip(name, reason)
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
