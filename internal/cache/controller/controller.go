@@ -128,7 +128,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 		return pipeline.Requeue(after, failure)
 	}
 	if wait := r.Pipeline.StatusWait(client.ObjectKeyFromObject(in.Cache), shards.Declared+" "+edge.Declared); wait > 0 {
-		return pipeline.Requeue(rollout.Soonest(after, wait), nil)
+		return pipeline.Requeue(rollout.Soonest(after, wait), failure)
 	}
 	if err := r.writeStatus(ctx, in.Cache, next); err != nil {
 		// The resource may have been deleted in the meantime.

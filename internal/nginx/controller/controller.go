@@ -53,7 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if result.Status.Changed {
 		if wait := r.Pipeline.StatusWait(req.NamespacedName, result.Declared); wait > 0 {
-			return pipeline.Requeue(rollout.Soonest(result.After, wait), nil)
+			return pipeline.Requeue(rollout.Soonest(result.After, wait), result.Failure)
 		}
 	}
 	return pipeline.Requeue(result.After, errors.Join(result.Failure, r.writeStatus(ctx, nginx, result.Status)))
