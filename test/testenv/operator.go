@@ -24,7 +24,7 @@ import (
 const SystemNamespace = "nginx-operator-system"
 
 // answers bounds the wait for the first response of the conversion webhook.
-const answers = time.Minute
+const answers = 3 * time.Minute
 
 // FreePort returns a port that no process listens on.
 func FreePort() (int, error) {

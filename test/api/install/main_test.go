@@ -31,7 +31,7 @@ const (
 var (
 	plane   *testenv.ControlPlane
 	kube    client.Client
-	polling = kubetest.Poll{Interval: 50 * time.Millisecond, Timeout: time.Minute}
+	polling = kubetest.Poll{Interval: 50 * time.Millisecond, Timeout: 3 * time.Minute}
 )
 
 func TestMain(m *testing.M) {

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds the wait for a condition. It does not measure speed.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 var (
 	plane *testenv.ControlPlane

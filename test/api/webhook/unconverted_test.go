@@ -33,7 +33,7 @@ import (
 )
 
 // patience bounds the wait for a condition. It does not measure speed.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
